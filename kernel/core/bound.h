@@ -21,9 +21,10 @@ u64 dblp_allowance(u32 ppm, u64 bytes);
  * @ppm: tolerance of the first message; a message with another one starts anew
  * @bytes: sum of L over the messages so far
  * @used: bytes missing of finished ones plus A of unfinished ones
+ * @gen: which start of it this is: settles of earlier ones do not count
  */
 struct dblp_group {
-	u32 id, ppm;
+	u32 id, ppm, gen;
 	u64 bytes, used;
 };
 

@@ -86,7 +86,10 @@ struct dblp_bdp_sent {
  * @bw_slot: of the current round in @bw
  * @round_bw: best delivery rate in this round, 0 none; not app-limited
  * @round_min_rtt: smallest round trip in this round
+ * @max_rtt: largest round trip, its queue delay decaying
+ * @high: the last queue delay was above half of its largest
  * @round_lost: bytes declared lost in this round
+ * @round_acked: bytes acknowledged in this round
  * @round_inflight: largest number of bytes in flight in this round
  * @round_ce: a CE mark was reported in this round
  * @full_bw: startup: bandwidth that the next rounds must beat
@@ -99,8 +102,14 @@ struct dblp_bdp_sent {
  * @ce_until: CE is heeded again when packets sent after this much was delivered report
  * @base_lost: bytes lost of @base_sent, outside upward probes; slowly forgotten
  * @base_sent: their bytes
- * @busy_lost: bytes lost of @busy_sent since the queue was seen empty
- * @busy_sent: their bytes
+ * @stand_lost: bytes lost of @stand_sent while the queue stands
+ * @stand_sent: their bytes
+ * @bear_lost: bytes lost of @bear_sent since that was judged
+ * @bear_sent: their bytes
+ * @low_lost: bytes lost of @low_sent while the delay was below half of its largest
+ * @low_sent: their bytes
+ * @high_lost: bytes lost of @high_sent while it was above
+ * @high_sent: their bytes
  * @free_lost: bytes lost of @free_sent while the queue was seen empty
  * @free_sent: their bytes
  * @free_ppm: share of packets made up for, parts per million
@@ -110,6 +119,8 @@ struct dblp_bdp_sent {
  * @extra_round: when the half window began
  * @collapsed: most packets are lost: crawl
  * @crawl_bw: sending rate while crawling
+ * @kept_bw: bandwidth before loss without a queue made it void
+ * @kept_round: round in which that was
  * @clean_rounds: rounds in a row without much loss while crawling
  * @clean_bytes: bytes delivered in them
  * @restored_at: round in which the last crawl ended
@@ -119,6 +130,8 @@ struct dblp_bdp_sent {
  * @refresh_rtt: smallest round trip seen in it
  * @refresh_doubt: a standing queue that does not yield made us do it
  * @doubt_rtt: smallest round trip in the first round of a standing queue
+ * @doubt_lost: bytes lost since then
+ * @doubt_acked: bytes acknowledged since then
  * @rtprop_floor: RTprop found by a refresh in doubt, 0 none
  * @rtprop: round trip without our queue, ns; 0 unknown
  * @srtt: smoothed round trip
@@ -131,21 +144,24 @@ struct dblp_bdp {
 	struct dblp_bdp_sent sent[DBLP_BDP_SENT_ROUNDS];
 	u64 bw[DBLP_BDP_BW_ROUNDS];
 	u32 bw_slot;
-	u64 round_bw, round_min_rtt, round_lost, round_inflight;
+	u64 round_bw, round_min_rtt, round_lost, round_acked, round_inflight;
 	bool round_ce;
+	u64 max_rtt;
+	bool high;
 	u64 full_bw;
 	u32 full_rounds, queue_rounds;
 	u64 up_bw, cap_bytes, cut_queue, cut_round, ce_until;
-	u64 base_lost, base_sent, busy_lost, busy_sent, free_lost, free_sent;
+	u64 base_lost, base_sent, free_lost, free_sent;
+	u64 stand_lost, stand_sent, bear_lost, bear_sent, low_lost, low_sent, high_lost, high_sent;
 	u32 free_ppm;
 	u64 extra[2], extra_at, extra_acked, extra_round;
 	bool collapsed;
-	u64 crawl_bw;
+	u64 crawl_bw, kept_bw, kept_round;
 	u32 clean_rounds;
 	u64 clean_bytes, restored_at;
 	u64 refresh_at, refresh_round, refresh_end, refresh_rtt;
 	bool refresh_doubt;
-	u64 doubt_rtt, rtprop_floor, rtprop, srtt;
+	u64 doubt_rtt, doubt_lost, doubt_acked, rtprop_floor, rtprop, srtt;
 };
 
 /**

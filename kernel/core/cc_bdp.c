@@ -19,26 +19,34 @@
  *  Any of them crawls while most packets are lost (R4, R6), then goes on where it was.
  *
  * What it ignores: single losses, and every loss whose share is the same whether it
- * probes or not.  Such a share, measured while the queue is seen empty, is made up for
- * by sending that much more (at most 10 %).  It never sees the application's tolerance,
- * mode or deadline (R1): they would make it pay with loss for its own queue.
+ * probes or not and whether there is a queue or not.  Such a share, measured while the
+ * queue is seen empty, is made up for by sending that much more (10 % at most).  It never
+ * sees the application's tolerance, mode or deadline (R1): they would make it pay with
+ * loss for its own queue.
  *
- * What it reacts to:
- * R2  more loss in a probe than outside: the queue is short and the loss ours.  The
- *     ceiling of what is in flight falls to 0.85 of what the probe had.
- * R3  loss while the queue stands for a whole round: congestion, whoever else loses.
- *     So is a queue longer than our own ceiling can make, even without loss.  The last round's rate is all the bandwidth we have, older maxima are void.  Not
- *     repeated while cutting does not make the queue fall: then it is not ours, or the
- *     path has become longer, and RTprop is measured anew.
- * R4  most packets lost in three rounds: crawl at what gets through; BtlBw is kept and
- *     holds again after two clean rounds.
+ * What it reacts to ("the ceiling" is of what is in flight):
+ * R2  More is lost in a probe than outside: the queue is short and the loss ours.  The
+ *     ceiling falls to 0.85 of what the probe had in flight, not below one BDP.
+ * R3  A queue stands for a whole round and more is lost than while it is low; or more is
+ *     lost whenever the delay is high, even if both are small; or the queue is longer
+ *     than our own ceiling can make it; or more than 12 % are lost for whatever reason:
+ *     congestion.  The ceiling falls by 0.85, and the last round's rate is all the
+ *     bandwidth that we have.  The latter is not repeated while the queue does not yield:
+ *     then the path may have become longer.  If nothing is lost, RTprop is measured anew.
+ * R4  Most packets are lost in three rounds: crawl at what gets through.  BtlBw is kept
+ *     and holds again after two clean rounds, unless a queue stood meanwhile.
  * R5  CE: the ceiling falls to 0.7 of what is in flight, once per round trip.
- * R6  silence: crawl.
+ * R6  Nothing is heard: crawl, at most one packet per round trip.
+ * What R3 and R5 took comes back by the same step for all, so that shares become equal.
  *
- * Caveats: flows that share a queue shorter than 1 ms see each other's losses at all
- * times, so R2 and R3 are blind there, and their shares are not driven to be equal.
- * Loss that starts above 30 % lowers the rate even if it is random.  RTprop that grows
- * more than twofold is believed only after its window of 10 s.
+ * Caveats:
+ * - Flows with less than two packets of BDP each overrun a short queue: one packet in
+ *   flight and one per round trip is the least that any of them sends.
+ * - Who starts into a standing queue takes its delay for RTprop, until he and the others
+ *   drain together: at the latest after 10 s, after 32 round trips if there is loss.
+ * - RTprop that grows more than twofold is found at once only if less than 2 % are lost,
+ *   else when its window of 10 s is over.  Until then the rate is low.
+ * - Jitter of several RTprop and more than 1 ms lowers the rate, more so with loss.
  *
  * References: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue
  * 14(5), 2016; draft-cheng-iccrg-delivery-rate-estimation.
@@ -72,9 +80,12 @@
 
 /* Packets above gain * BDP: an ACK comes for two packets, one more is on its way. */
 #define QUANTUM_PKTS		3
-/* In flight at least, packets, unless congestion took it: fewer cannot show a loss. */
+/* A BDP counts as reached with so many packets more in flight, for the same reason. */
+#define DRAINED_PKTS		2
+/* In flight at least, packets, unless R3 or R5 took it: fewer cannot show a loss. */
 #define MIN_CAP_PKTS		4
-/* While R3 or R5 hold the ceiling: at least one packet; many flows may share a queue. */
+/* CRUISE lasts so many rounds and up to 3 more: flows that share must not probe in step. */
+#define CRUISE_ROUNDS		3
 
 /* STARTUP is over after 3 rounds with less than a quarter more each... */
 #define FULL_NUM		5
@@ -89,17 +100,23 @@
 #define QUEUE_SHARE		4
 /* ...and 1 ms: less is within the scheduling noise of hosts. */
 #define QUEUE_MIN_NS		(1 * DBLP_NSEC_PER_MSEC)
-/* With loss that an empty queue does not explain, 50 us suffice: above the coalescing of a NIC. */
-#define BUSY_MIN_NS		(50 * DBLP_NSEC_PER_USEC)
-#define BUSY_MIN_PKTS		16
-/* With UP_CAP in flight our own queue is at most one RTprop: a quarter for bursts. */
+/* Below that the delay may be the hosts' own under load, and is given room in flight. */
+#define LAG_MAX_NS		QUEUE_MIN_NS
+/* Loss that follows the delay: the largest delay falls by an eighth per round... */
+#define MAX_RTT_DECAY		8
+/* ...and so many packets above and below its half can tell. */
+#define FOLLOW_MIN_PKTS		16
+#define FOLLOW_PKTS		256
+/* With UP_CAP our own queue is one RTprop and LAG_MAX_NS at most; a quarter for bursts. */
 #define OWN_NUM			5
 #define OWN_DEN			4
-/* The queue is empty for sure when a packet met less than an eighth. */
+/* The queue was empty if a packet met less than an eighth of RTprop of it. */
 #define EMPTY_SHARE		8
 /* Rounds of standing queue, and rounds between two tries, before RTprop is doubted. */
 #define DOUBT_ROUNDS		8
 #define DOUBT_EVERY		32
+/* With more than 2 % lost it is a queue, and a larger RTprop would only feed it. */
+#define DOUBT_LOSS_SHARE	50
 
 /* R2 and R3: 0.85. */
 #define LOSS_CUT		218
@@ -107,10 +124,16 @@
 #define CUT_ROUNDS		2
 /* R5: 0.7. */
 #define CE_CUT			179
-/* R2: the excess over the base loss is real beyond 2 standard errors and 1.5 packets. */
-#define EXCESS_SIGMA2		4
+/*
+ * More loss than expected is real beyond 1.5 packets and so many standard errors,
+ * squared: 2, but 3 where the question is asked in every round.
+ */
 #define EXCESS_MIN_HALVES	3
-/* A ceiling above one BDP rises by this part of it per clean probe... */
+#define SIGMA2			4
+#define FOLLOW_SIGMA2		9
+/* A probe that found more with less than 2 % lost voids the ceiling... */
+#define UP_LOSS_SHARE		50
+/* ...else one above one BDP rises by this part of it per clean probe... */
 #define CAP_STEP		8
 /* ...and one below by an eighth of a packet and this part per clean round. */
 #define CAP_GROW		32
@@ -122,8 +145,8 @@
 #define FREE_PKTS		256
 /* ...up to 10 %, parts per million: the largest share that we promise to bear. */
 #define FREE_LOSS_MAX		100000
-/* More than that is congestion once 32 packets tell of it, whoever causes it. */
-#define BEAR_MAX		100000
+/* R3: more than that, with a margin, is congestion once 32 packets tell of it. */
+#define BEAR_MAX		120000
 #define BEAR_MIN_PKTS		32
 #define PPM			1000000U
 
@@ -136,6 +159,8 @@
 #define CRAWL_CLEAN_PKTS	8
 /* A crawl that comes back within so many rounds: BtlBw is void. */
 #define CRAWL_AGAIN		16
+/* A BtlBw that was void for mere loss so many rounds before a crawl is the one to keep. */
+#define KEPT_ROUNDS		8
 
 /* RTprop is refreshed when it is this old, ns: before it expires at 10 s. */
 #define REFRESH_AFTER		(9 * DBLP_NSEC_PER_SEC)
@@ -185,6 +210,12 @@ static u64 bdp(const struct dblp_cc *cc)
 	return dblp_cc_bytes(send_rate(cc), cc->u.bdp.rtprop);
 }
 
+/* Queue delay, ns, of a round trip of @rtt. */
+static u64 queue_delay(const struct dblp_bdp *b, u64 rtt)
+{
+	return rtt != DBLP_NEVER && rtt > b->rtprop ? rtt - b->rtprop : 0;
+}
+
 /* In flight beside the BDP: packets that wait for an ACK, ACKs that come in bursts. */
 static u64 slack(const struct dblp_cc *cc)
 {
@@ -193,10 +224,12 @@ static u64 slack(const struct dblp_cc *cc)
 	return QUANTUM_PKTS * cc->mss + max(b->extra[0], b->extra[1]);
 }
 
-/* Queue delay, ns, of a round trip of @rtt. */
-static u64 queue_delay(const struct dblp_bdp *b, u64 rtt)
+/* And in the delay that hosts may add under load. */
+static u64 lag(const struct dblp_cc *cc)
 {
-	return rtt != DBLP_NEVER && rtt > b->rtprop ? rtt - b->rtprop : 0;
+	const struct dblp_bdp *b = &cc->u.bdp;
+
+	return dblp_cc_bytes(cc->btlbw, min_t(u64, queue_delay(b, b->srtt), LAG_MAX_NS));
 }
 
 static u64 queue_limit(const struct dblp_bdp *b)
@@ -208,6 +241,44 @@ static u64 queue_limit(const struct dblp_bdp *b)
 static u32 dice(u64 now)
 {
 	return (u32)(now * 0x9e3779b97f4a7c15ULL >> 62);
+}
+
+/* Loss share of @lost in @sent bytes, parts per million. */
+static u64 share_ppm(u64 lost, u64 sent)
+{
+	return sent ? div64_u64(lost * PPM, sent) : 0;
+}
+
+/*
+ * Are @lost of @sent bytes more than a loss share of @p parts per million explains?
+ * The number of lost packets is binomial if it does.
+ */
+static bool lost_more(const struct dblp_cc *cc, u64 lost, u64 sent, u64 p,
+		      u32 sigma2)
+{
+	u64 n = div_u64(sent, cc->mss);
+	u64 excess;
+
+	/* In millionths of a packet. */
+	lost = div_u64(lost * PPM, cc->mss);
+	if (lost <= n * p)
+		return false;
+	excess = lost - n * p;
+	if (2 * excess <= EXCESS_MIN_HALVES * (u64)PPM)
+		return false;
+	/* excess^2 > 4 n p (1 - p), in thousandths of packets, squared */
+	excess = min_t(u64, div_u64(excess, 1000), 1ULL << 31);
+	return excess * excess > sigma2 * n * div_u64(p * (PPM - p), PPM);
+}
+
+static void add_decaying(u64 *lost, u64 *sent, u64 more_lost, u64 more_acked, u64 limit)
+{
+	*lost += more_lost;
+	*sent += more_acked + more_lost;
+	if (*sent >= limit) {
+		*lost /= 2;
+		*sent /= 2;
+	}
 }
 
 /*
@@ -224,7 +295,7 @@ static void find_free_loss(struct dblp_cc *cc)
 	b->free_ppm = 0;
 	if (b->free_sent < FREE_MIN_PKTS * cc->mss)
 		return;
-	share = div64_u64(b->free_lost * PPM, b->free_sent);
+	share = share_ppm(b->free_lost, b->free_sent);
 	luck = 2 * dblp_isqrt(div64_u64(share * (PPM - share), n));
 	if (share > luck)
 		b->free_ppm = (u32)min_t(u64, share - luck, FREE_LOSS_MAX);
@@ -299,12 +370,13 @@ static void set_mode(struct dblp_bdp *b, enum dblp_bdp_mode mode, enum dblp_bdp_
 
 static void cruise(struct dblp_bdp *b, u64 now)
 {
-	set_mode(b, DBLP_BDP_PROBE, DBLP_BDP_CRUISE, 3 + dice(now));
+	set_mode(b, DBLP_BDP_PROBE, DBLP_BDP_CRUISE, CRUISE_ROUNDS + dice(now));
 }
 
 static void probe_round(struct dblp_cc *cc, u64 inflight, u64 now)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
+	const struct dblp_bdp_sent *up;
 
 	if (b->phase_left)
 		b->phase_left--;
@@ -313,15 +385,18 @@ static void probe_round(struct dblp_cc *cc, u64 inflight, u64 now)
 		set_kind(b, DBLP_BDP_DOWN, DRAIN_ROUNDS);
 		break;
 	case DBLP_BDP_DOWN:
-		if (b->phase_left && inflight > bdp(cc) + 2 * cc->mss)
+		if (b->phase_left && inflight > bdp(cc) + DRAINED_PKTS * cc->mss)
 			break;
 		/* There was more: ask again at once, it may be much more. */
 		if (cc->btlbw >= b->up_bw + b->up_bw / 8) {
+			up = sent_in(b, b->round - 1);
+			if (up->kind == DBLP_BDP_UP &&
+			    up->lost * UP_LOSS_SHARE <= up->acked)
+				b->cap_bytes = U64_MAX;
 			b->up_bw = cc->btlbw;
-			b->cap_bytes = U64_MAX;
 			set_kind(b, DBLP_BDP_UP, 1);
 		} else {
-			set_kind(b, DBLP_BDP_CRUISE, 3 + dice(now));
+			set_kind(b, DBLP_BDP_CRUISE, CRUISE_ROUNDS + dice(now));
 		}
 		break;
 	default:
@@ -385,12 +460,26 @@ static void cut_cap(struct dblp_cc *cc, u32 gain, u64 least)
 	b->cap_bytes = max_t(u64, cap, max_t(u64, least, cc->mss));
 }
 
-/* R3: a standing queue of @queue ns, and loss or more of a queue than we can explain. */
-static void queue_congestion(struct dblp_cc *cc, u64 queue)
+/* BtlBw becomes void: for @sure, or may a crawl show that it was not congestion? */
+static void keep_bw(struct dblp_cc *cc, bool sure)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
 
-	if (b->cut_queue && b->round < b->cut_round + CUT_ROUNDS)
+	if (sure) {
+		b->kept_bw = 0;
+		return;
+	}
+	if (!b->kept_bw || b->round > b->kept_round + KEPT_ROUNDS)
+		b->kept_bw = cc->btlbw;
+	b->kept_round = b->round;
+}
+
+/* R3; @queue is the queue delay of the round, ns, @sure that it stands. */
+static void queue_congestion(struct dblp_cc *cc, u64 queue, bool sure)
+{
+	struct dblp_bdp *b = &cc->u.bdp;
+
+	if (b->round < b->cut_round + CUT_ROUNDS)
 		return;
 	b->cut_round = b->round;
 	/*
@@ -399,8 +488,10 @@ static void queue_congestion(struct dblp_cc *cc, u64 queue)
 	 */
 	if (!b->cut_queue || queue < b->cut_queue / 8 * 7 || queue > b->cut_queue / 4 * 5) {
 		b->cut_queue = queue;
-		if (b->round_bw && b->round_bw < cc->btlbw)
+		if (b->round_bw && b->round_bw < cc->btlbw) {
+			keep_bw(cc, sure);
 			bw_set(cc, b->round_bw);
+		}
 	}
 	cut_cap(cc, LOSS_CUT, bdp(cc));
 	b->up_bw = cc->btlbw;
@@ -422,39 +513,13 @@ static void ce_congestion(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		set_mode(b, DBLP_BDP_DRAIN, DBLP_BDP_OTHER, DRAIN_ROUNDS);
 }
 
-/* Loss share of @lost in @sent bytes, parts per million. */
-static u64 share_ppm(u64 lost, u64 sent)
-{
-	return sent ? div64_u64(lost * PPM, sent) : 0;
-}
-
-/*
- * Are @lost of @sent bytes more than a loss share of @p parts per million explains?
- * The number of lost packets is binomial if it does.
- */
-static bool lost_more(const struct dblp_cc *cc, u64 lost, u64 sent, u64 p)
-{
-	u64 n = div_u64(sent, cc->mss);
-	u64 excess;
-
-	/* In millionths of a packet. */
-	lost = div_u64(lost * PPM, cc->mss);
-	if (lost <= n * p)
-		return false;
-	excess = lost - n * p;
-	if (2 * excess <= EXCESS_MIN_HALVES * (u64)PPM)
-		return false;
-	/* excess^2 > 4 n p (1 - p), in thousandths of packets, squared */
-	excess = min_t(u64, div_u64(excess, 1000), 1ULL << 31);
-	return excess * excess > EXCESS_SIGMA2 * n * div_u64(p * (PPM - p), PPM);
-}
-
 static void judge_probe(struct dblp_cc *cc, const struct dblp_bdp_sent *s)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	u64 room = bdp(cc) + slack(cc);
+	u64 room = bdp(cc) + slack(cc) + lag(cc);
 
-	if (lost_more(cc, s->lost, s->acked + s->lost, share_ppm(b->base_lost, b->base_sent))) {
+	if (lost_more(cc, s->lost, s->acked + s->lost, share_ppm(b->base_lost, b->base_sent),
+		      SIGMA2)) {
 		/* What the probe had in flight is what was acknowledged and lost of it. */
 		b->cap_bytes = min(b->cap_bytes, s->acked + s->lost);
 		b->cap_bytes = max_t(u64, scale(b->cap_bytes, LOSS_CUT), room);
@@ -465,14 +530,18 @@ static void judge_probe(struct dblp_cc *cc, const struct dblp_bdp_sent *s)
 	}
 }
 
-static void add_decaying(u64 *lost, u64 *sent, const struct dblp_bdp_sent *s, u64 limit)
+static void forget_losses(struct dblp_bdp *b)
 {
-	*lost += s->lost;
-	*sent += s->acked + s->lost;
-	if (*sent >= limit) {
-		*lost /= 2;
-		*sent /= 2;
-	}
+	b->base_lost = 0;
+	b->base_sent = 0;
+	b->free_lost = 0;
+	b->free_sent = 0;
+	b->bear_lost = 0;
+	b->bear_sent = 0;
+	b->low_lost = 0;
+	b->low_sent = 0;
+	b->high_lost = 0;
+	b->high_sent = 0;
 }
 
 static void start_crawl(struct dblp_cc *cc, u64 bw)
@@ -483,10 +552,11 @@ static void start_crawl(struct dblp_cc *cc, u64 bw)
 	b->clean_rounds = 0;
 	b->clean_bytes = 0;
 	b->crawl_bw = scale(bw, CRAWL_PACING);
-	b->base_lost = 0;
-	b->base_sent = 0;
-	b->free_lost = 0;
-	b->free_sent = 0;
+	/* What looked like congestion was the beginning of this. */
+	if (b->round <= b->kept_round + KEPT_ROUNDS && b->kept_bw > cc->btlbw)
+		bw_set(cc, b->kept_bw);
+	b->kept_bw = 0;
+	forget_losses(b);
 }
 
 static void end_crawl(struct dblp_cc *cc, u64 now)
@@ -496,6 +566,7 @@ static void end_crawl(struct dblp_cc *cc, u64 now)
 
 	b->collapsed = false;
 	b->restored_at = b->round;
+	forget_losses(b);
 	if ((again || b->queue_rounds) && b->round_bw) {
 		/* Not a burst of loss but congestion: BtlBw is void. */
 		bw_set(cc, b->round_bw);
@@ -567,55 +638,78 @@ static void judge_sent(struct dblp_cc *cc, u64 now)
 	case DBLP_BDP_DOWN:
 		/* Lost while the queue was empty: nobody's queue did it. */
 		if (queue_delay(b, s->min_rtt) <= b->rtprop / EMPTY_SHARE)
-			add_decaying(&b->free_lost, &b->free_sent, s, FREE_PKTS * cc->mss);
+			add_decaying(&b->free_lost, &b->free_sent, s->lost, s->acked,
+				     FREE_PKTS * cc->mss);
 		else
 			b->free_lost -= b->free_lost / 4;
 		fallthrough;
 	case DBLP_BDP_CRUISE:
-		add_decaying(&b->base_lost, &b->base_sent, s, BASE_PKTS * cc->mss);
+		add_decaying(&b->base_lost, &b->base_sent, s->lost, s->acked,
+			     BASE_PKTS * cc->mss);
 		break;
 	default:
 		break;
 	}
 }
 
-/* R3 for short queues: do rounds with some queue lose more than those with none? */
-static bool busy_round(struct dblp_cc *cc, u64 queue)
+/* Loss share while the queue delay is low, 0 unknown. */
+static u64 low_share(const struct dblp_cc *cc)
+{
+	const struct dblp_bdp *b = &cc->u.bdp;
+
+	return b->low_sent < FOLLOW_MIN_PKTS * cc->mss ? 0 :
+	       share_ppm(b->low_lost, b->low_sent);
+}
+
+/* R3: a queue stands; is there more loss than while it is low? */
+static bool standing_lost(struct dblp_cc *cc)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	const struct dblp_bdp_sent *s = sent_in(b, b->round - 1);
-	u64 limit = max_t(u64, b->rtprop / QUEUE_SHARE, BUSY_MIN_NS);
-	u64 free = 0;
 
-	if (!b->round || queue <= limit) {
-		b->busy_lost = 0;
-		b->busy_sent = 0;
+	b->stand_lost += b->round_lost;
+	b->stand_sent += b->round_lost + b->round_acked;
+	if (!lost_more(cc, b->stand_lost, b->stand_sent, low_share(cc), SIGMA2))
 		return false;
-	}
-	b->busy_lost += s->lost;
-	b->busy_sent += s->acked + s->lost;
-	if (b->busy_sent < BUSY_MIN_PKTS * cc->mss)
-		return false;
-	if (b->free_sent >= FREE_MIN_PKTS * cc->mss)
-		free = share_ppm(b->free_lost, b->free_sent);
-	if (!lost_more(cc, b->busy_lost, b->busy_sent, free))
-		return false;
-	b->busy_lost = 0;
-	b->busy_sent = 0;
+	b->stand_lost = 0;
+	b->stand_sent = 0;
 	return true;
 }
 
-/* More is lost than we promise to bear: whatever it is, it is congestion too. */
-static bool base_congested(struct dblp_cc *cc)
+/*
+ * R3 for short queues: is more lost while the queue delay is above half of its largest
+ * value than while it is below?  Random loss does not know the delay, and neither does
+ * the noise of hosts.
+ */
+static bool loss_follows_delay(struct dblp_cc *cc)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
+	u64 least = FOLLOW_MIN_PKTS * cc->mss;
 
-	if (b->base_sent < BEAR_MIN_PKTS * cc->mss ||
-	    !lost_more(cc, b->base_lost, b->base_sent, BEAR_MAX))
+	if (b->low_sent < least || b->high_sent < least ||
+	    !lost_more(cc, b->high_lost, b->high_sent, low_share(cc), FOLLOW_SIGMA2))
 		return false;
-	b->base_lost = 0;
-	b->base_sent = 0;
+	b->high_lost = 0;
+	b->high_sent = 0;
 	return true;
+}
+
+/* Is more lost than we promise to bear?  Whatever it is, it is congestion too. */
+static bool loss_unbearable(struct dblp_cc *cc)
+{
+	struct dblp_bdp *b = &cc->u.bdp;
+	const struct dblp_bdp_sent *s = sent_in(b, b->round - 1);
+	bool much;
+
+	if (!b->round)
+		return false;
+	b->bear_lost += s->lost;
+	b->bear_sent += s->acked + s->lost;
+	if (b->bear_sent < BEAR_MIN_PKTS * cc->mss)
+		return false;
+	much = lost_more(cc, b->bear_lost, b->bear_sent, BEAR_MAX, SIGMA2);
+	b->bear_lost = 0;
+	b->bear_sent = 0;
+	return much;
 }
 
 /* Is much lost, and was the queue never seen empty meanwhile? */
@@ -626,7 +720,7 @@ static bool unproven_loss(const struct dblp_cc *cc)
 
 	if (b->free_sent >= FREE_MIN_PKTS * cc->mss)
 		p = max(p, share_ppm(b->free_lost, b->free_sent));
-	return lost_more(cc, b->base_lost, b->base_sent, p);
+	return lost_more(cc, b->base_lost, b->base_sent, p, SIGMA2);
 }
 
 static void new_round(struct dblp_bdp *b, u64 total_delivered)
@@ -642,8 +736,10 @@ static void new_round(struct dblp_bdp *b, u64 total_delivered)
 	b->round_bw = 0;
 	b->round_min_rtt = DBLP_NEVER;
 	b->round_lost = 0;
+	b->round_acked = 0;
 	b->round_inflight = 0;
 	b->round_ce = false;
+	b->max_rtt -= queue_delay(b, b->max_rtt) / MAX_RTT_DECAY;
 }
 
 static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
@@ -653,17 +749,31 @@ static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	u64 queue = queue_delay(b, b->round_min_rtt);
 	bool standing = queue > queue_limit(b);
 	/* More than our ceiling allows if BtlBw is right needs no loss to tell. */
-	bool congested = standing && (b->round_lost || queue > b->rtprop / OWN_DEN * OWN_NUM);
+	bool congested = standing && queue > b->rtprop / OWN_DEN * OWN_NUM + LAG_MAX_NS;
 	u64 refresh_after = REFRESH_AFTER;
+	bool crawled = b->collapsed;
+	bool unbearable;
 	u64 room;
 
 	if (unproven_loss(cc))
 		refresh_after = min_t(u64, REFRESH_LOSSY_RTTS * b->srtt, REFRESH_AFTER);
-	if (busy_round(cc, queue) || base_congested(cc))
+	if (!standing) {
+		b->stand_lost = 0;
+		b->stand_sent = 0;
+	} else if (standing_lost(cc)) {
 		congested = true;
+	}
+	if (loss_follows_delay(cc))
+		congested = true;
+	unbearable = loss_unbearable(cc);
 	b->queue_rounds = standing ? b->queue_rounds + 1 : 0;
-	if (b->queue_rounds == 1)
+	if (b->queue_rounds == 1) {
 		b->doubt_rtt = b->round_min_rtt;
+		b->doubt_lost = 0;
+		b->doubt_acked = 0;
+	}
+	b->doubt_lost += b->round_lost;
+	b->doubt_acked += b->round_acked;
 	if (!standing && !congested)
 		b->cut_queue = 0;
 	judge_sent(cc, now);
@@ -674,9 +784,12 @@ static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		startup_round(cc);
 	} else if (b->mode == DBLP_BDP_PROBE) {
 		probe_round(cc, rs->inflight, now);
-		if (congested)
-			queue_congestion(cc, queue);
-		if (b->queue_rounds >= DOUBT_ROUNDS && b->round >= b->refresh_round + DOUBT_EVERY)
+		/* The losses of a crawl do not touch the BtlBw that is being kept. */
+		if (!crawled && !b->collapsed && (congested || unbearable))
+			queue_congestion(cc, queue, standing);
+		if (b->queue_rounds >= DOUBT_ROUNDS &&
+		    b->doubt_lost * DOUBT_LOSS_SHARE <= b->doubt_acked &&
+		    b->round >= b->refresh_round + DOUBT_EVERY)
 			start_refresh(b, true);
 		else if (now - rtt->min_at >= refresh_after && now >= b->refresh_at + refresh_after)
 			start_refresh(b, false);
@@ -694,8 +807,8 @@ static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	 * What congestion took below a BDP comes back bit by bit, the same for all who
 	 * share: that is what makes their shares equal in the end.
 	 */
-	room = bdp(cc) + slack(cc);
-	if (b->cap_bytes < room && !b->round_ce && !congested) {
+	room = bdp(cc) + slack(cc) + lag(cc);
+	if (b->cap_bytes < room && !b->round_ce && !congested && !unbearable) {
 		b->cap_bytes += bdp(cc) / CAP_GROW + cc->mss / 8;
 		b->cap_bytes = min(b->cap_bytes, room);
 	}
@@ -742,9 +855,20 @@ static void account(struct dblp_cc *cc, const struct dblp_rate_sample *rs)
 	struct dblp_bdp_sent *s;
 
 	b->round_lost += rs->lost;
+	b->round_acked += rs->acked;
 	b->round_inflight = max(b->round_inflight, rs->inflight + rs->acked + rs->lost);
-	if (rs->rtt_ns)
+	if (rs->rtt_ns) {
 		b->round_min_rtt = min(b->round_min_rtt, rs->rtt_ns);
+		b->max_rtt = max(b->max_rtt, rs->rtt_ns);
+		b->high = queue_delay(b, rs->rtt_ns) > queue_delay(b, b->max_rtt) / 2;
+	}
+	/* A loss is noticed a few packets later: their delay is what it met. */
+	if (b->high)
+		add_decaying(&b->high_lost, &b->high_sent, rs->lost, rs->acked,
+			     FOLLOW_PKTS * cc->mss);
+	else
+		add_decaying(&b->low_lost, &b->low_sent, rs->lost, rs->acked,
+			     FOLLOW_PKTS * cc->mss);
 	if (rs->acked) {
 		s = sent_when(b, rs->prior_delivered);
 		if (s) {
@@ -791,7 +915,7 @@ static void set_limits(struct dblp_cc *cc)
 		least = cc->mss;
 	} else {
 		rate = scale(send_rate(cc), probe[b->kind].pacing);
-		cap = scale(bdp(cc), probe[b->kind].cap) + slack(cc);
+		cap = scale(bdp(cc), probe[b->kind].cap) + slack(cc) + lag(cc);
 	}
 	/* Not below one packet per round trip, whatever happens. */
 	cc->pacing_rate = max(rate, dblp_cc_rate(cc->mss, b->srtt));
@@ -828,7 +952,7 @@ static void bdp_on_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	update_extra(cc, rs, now);
 	if (rs->ce)
 		ce_congestion(cc, rs, total_delivered);
-	if (b->mode == DBLP_BDP_DRAIN && rs->inflight <= bdp(cc) + 2 * cc->mss)
+	if (b->mode == DBLP_BDP_DRAIN && rs->inflight <= bdp(cc) + DRAINED_PKTS * cc->mss)
 		cruise(b, now);
 	if (b->mode == DBLP_BDP_REFRESH) {
 		if (!b->refresh_end && rs->inflight <= cc->inflight_cap)

@@ -4,7 +4,8 @@
 
 static const char *const names[DBLP_REJECT_COUNT] = {
 	[DBLP_REJECT_NONE] = "none",
-#define X(name, str, what) [DBLP_REJECT_##name] = str,
+#define X(name, str, what) \
+	[DBLP_REJECT_##name] = str,
 	DBLP_REJECTS(X)
 #undef X
 };

@@ -438,6 +438,12 @@ static void rx_mark(struct dblp_rx *rx, const struct dblp_f_mark *f, bool close,
 		rx_answer(rx, m);
 		return;
 	}
+	if (!m->has_desc) {
+		/* Its DESC was acknowledged when nothing could be kept. */
+		rx_bare(rx, id, DBLP_F_BUDGET);
+		rx_reject(rx, DBLP_REJECT_NO_DESC);
+		return;
+	}
 	rx_touch(rx, m);
 	reo = now + f->reo_us * DBLP_NSEC_PER_USEC;
 	if (close) {

@@ -112,7 +112,7 @@ void dblp_tx_complete(struct dblp_tx *tx, struct dblp_txmsg *m, u8 outcome, u64 
 	m->outcome = outcome;
 	m->completed_at = now;
 	g = m->group ? tx_group(tx, m->group) : NULL;
-	if (g)
+	if (g && g->gen == m->group_gen)
 		dblp_group_settle(g, m->allow,
 				  outcome == DBLP_TX_OK ? m->missing_bytes : m->allow);
 	tx->low = list_empty(&tx->msgs) ? tx->next_id :
@@ -205,19 +205,22 @@ void dblp_tx_close_all(struct dblp_tx *tx, u64 now)
 
 /* ---- submission ----------------------------------------------------------------- */
 
-static u32 tx_allow(struct dblp_tx *tx, const struct dblp_txmsg *m)
+static u32 tx_allow(struct dblp_tx *tx, struct dblp_txmsg *m)
 {
 	struct dblp_group *g;
 
 	if (!m->group)
 		return (u32)dblp_allowance(m->ppm, m->len);
 	g = tx_group(tx, m->group);
-	if (!g) {
-		g = &tx->groups[tx->group_next++ % DBLP_TX_GROUPS];
+	if (!g || g->ppm != m->ppm) {
+		if (!g)
+			g = &tx->groups[tx->group_next++ % DBLP_TX_GROUPS];
 		memset(g, 0, sizeof(*g));
 		g->id = m->group;
 		g->ppm = m->ppm;
+		g->gen = ++tx->group_gen;
 	}
+	m->group_gen = g->gen;
 	return dblp_group_admit(g, m->ppm, m->len, m->seg_size);
 }
 

@@ -87,7 +87,7 @@ struct dblp_txmsg {
 	u64 ask_at;			/* when to ask (again) for the verdict */
 	u64 ack_floor;			/* fate of older packets says nothing: BUSY */
 	enum dblp_txmsg_state state;
-	u32 nsegs, allow;
+	u32 nsegs, allow, group_gen;
 	u32 cursor;			/* segments of the first pass sent */
 	u32 prot_total, prot_sent;	/* protected segments; sent in the first pass */
 	u32 perm_pos;			/* next position of the permutation */
@@ -156,7 +156,7 @@ struct dblp_tx {
 	struct list_head msgs, ready, waiting, done;
 	struct dblp_txmsg *hash[DBLP_TX_HASH];
 	struct dblp_group groups[DBLP_TX_GROUPS];
-	u32 group_next;
+	u32 group_next, group_gen;
 	struct dblp_sentlog log;
 	struct dblp_rtt rtt;
 	struct dblp_cc cc;

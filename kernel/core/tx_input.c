@@ -316,9 +316,10 @@ static void tx_budget(struct dblp_tx *tx, const struct dblp_f_budget *f, u64 now
 		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
 		return;
 	case DBLP_TXM_BUSY:
-		return;
 	case DBLP_TXM_CLOSING:
+		/* Its DESC has not been kept, whatever was or will be acknowledged. */
 		m->desc_acked = false;
+		m->ack_floor = tx->log.next;
 		return;
 	default:
 		break;

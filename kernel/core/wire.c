@@ -77,7 +77,7 @@ void dblp_reader_init(struct dblp_reader *r, const u8 *p, u32 linear,
 {
 	r->p = p;
 	r->end = h->len;
-	r->linear = min_t(u32, linear, h->len);
+	r->linear = linear;
 	r->pos = DBLP_HDR_LEN;
 }
 

@@ -270,6 +270,7 @@ TEST(Perm, KeyDecides) {
   dblp_perm_init(&q, 100003, 1, false);
   EXPECT_EQ(p.a, q.a);
   EXPECT_EQ(p.b, q.b);
+  EXPECT_EQ(dblp_perm_at(&p, 0), p.b);
 
   // Strides and offsets come from the whole range.
   std::vector<u32> a_quarter(4), b_quarter(4);

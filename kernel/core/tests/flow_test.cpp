@@ -561,6 +561,34 @@ TEST(Flow, GroupsGiveSmallMessagesTheirShare) {
   EXPECT_GE(missing, 8'000u) << "the group's tolerance was not used";
 }
 
+TEST(Flow, AGroupThatStartsAnewOwesNothingToItsPast) {
+  Pair p;
+  // The group begins again with another tolerance while a message of the old one, with a
+  // large allowance that it does not use, is outstanding.
+  p.drop = [](const Packet& q) {
+    const auto* d = q.find(DBLP_F_DATA);
+    return d && d->u.data.msg_len == 10'000 && d->u.data.seg == 5;
+  };
+  std::vector<TxMessage*> all;
+  for (const uint32_t ppm : {500'000u, 100'000u, 100'000u}) {
+    auto& t = p.message(ppm == 500'000u ? 20'000 : 10'000);
+    t.m.ppm = ppm;
+    t.m.group = 9;
+    p.submit(t);
+    all.push_back(&t);
+  }
+  ASSERT_TRUE(p.run());
+  EXPECT_EQ(all[0]->m.missing_bytes, 0u);
+  EXPECT_EQ(all[1]->m.missing_bytes + all[2]->m.missing_bytes, 2'000u);
+  // 3000 bytes allowed so far, 2000 of them lost.
+  auto& last = p.message(10'000);
+  last.m.ppm = 100'000;
+  last.m.group = 9;
+  p.submit(last);
+  EXPECT_EQ(last.m.allow, 1'000u) << "credit of the group's former self";
+  ASSERT_TRUE(p.run());
+}
+
 TEST(Flow, ASegmentThatCouldNotBeStoredIsAskedForAgain) {
   Pair p;
   p.store_fails = true;

@@ -60,6 +60,8 @@ TEST(Segmap, FillAndZero) {
     u32 bits = 0;
     for (u32 i = 0; i < DIV_ROUND_UP(n, 64); i++) bits += hweight64(dblp_segmap_word(map.get(), i));
     EXPECT_EQ(bits, n) << "bits beyond the map";
+    const u32 last = (n - 1) % DBLP_LEAF_BITS / 64;
+    EXPECT_EQ(map->leaf[(n - 1) / DBLP_LEAF_BITS][last], dblp_segmap_word(map.get(), (n - 1) / 64));
     EXPECT_EQ(dblp_segmap_word(map.get(), DIV_ROUND_UP(n, 64)), 0u);
     dblp_segmap_zero(map.get());
     EXPECT_EQ(map->set, 0u);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,8 @@ struct Golden {
   std::vector<u32> reserved = {};  // offsets of bytes that must be zero
   u32 payload = 0;
 };
+
+void PrintTo(const Golden& g, std::ostream* out) { *out << g.name; }
 
 const std::vector<Golden>& golden() {
   static const std::vector<Golden> table = {
@@ -434,7 +437,7 @@ TEST(Wire, ImpossibleValues) {
       {"Close", 16, "ffffffff", DBLP_REJECT_MARK},
       {"Close", 1, "00", DBLP_REJECT_VALUE},
       {"Close", 1, "04", DBLP_REJECT_VALUE},
-      {"Ack", 1, "00", DBLP_REJECT_ACK},
+      {"Ack", 1, "0000", DBLP_REJECT_ACK},
       {"Ack", 1, "21", DBLP_REJECT_ACK},
       {"Ack", 2, "11", DBLP_REJECT_ACK},
       {"Ack", 28, "0001", DBLP_REJECT_ACK},  // first gap

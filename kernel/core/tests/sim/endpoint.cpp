@@ -101,6 +101,7 @@ void Endpoint::boot() {
   key_ = world_.rng().next();
   hs_ = {incarnation_, mac, &key_};
   dblp_budget_init(&budget_, spec_.budget);
+  armed_ = UINT64_MAX;
   up_ = true;
 }
 
@@ -293,7 +294,7 @@ void Endpoint::reap(TxFlow &f) {
     s.longest = world_.now();
     if (m.outcome == DBLP_TX_UNKNOWN && f.state != DBLP_TX_DEAD && world_.ledger().content())
       world_.ledger().fail(Invariant::cause, "UNKNOWN on a flow that lives");
-    if (world_.scenario().clean && m.resent_bytes)
+    if (world_.scenario().in_order() && m.resent_bytes)
       world_.ledger().fail(Invariant::clean, "message " + std::to_string(m.uid) + ": sent again");
     world_.ledger().completed(m.uid, m, world_.scenario().endpoints[f.peer].limit);
     f.owned.erase(it);
@@ -358,8 +359,7 @@ TxFlow *Endpoint::tx_by_id(uint64_t id) {
   return nullptr;
 }
 
-void Endpoint::deliver(uint32_t from, uint8_t ecn, bool fresh,
-                       std::span<const uint8_t> datagram) {
+void Endpoint::deliver(uint32_t from, uint8_t ecn, std::span<const uint8_t> datagram) {
   const uint8_t *p = datagram.data();
   uint32_t left = static_cast<uint32_t>(datagram.size());
 
@@ -368,7 +368,7 @@ void Endpoint::deliver(uint32_t from, uint8_t ecn, bool fresh,
     const int ret = dblp_hdr_get(p, left, &h);
     if (ret && ret != DBLP_REJECT_PATH && ret != DBLP_REJECT_RESERVED && ret != DBLP_REJECT_CRYPTO)
       break;
-    if (!ret) packet(from, ecn, fresh, p, h);
+    if (!ret) packet(from, ecn, p, h);
     if (world_.ledger().failed()) return;
     p += h.len;
     left -= h.len;
@@ -376,8 +376,7 @@ void Endpoint::deliver(uint32_t from, uint8_t ecn, bool fresh,
   settle();
 }
 
-void Endpoint::packet(uint32_t from, uint8_t ecn, bool fresh, const uint8_t *p,
-                      const dblp_hdr &h) {
+void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_hdr &h) {
   dblp_frame f;
 
   if (!h.flow) return hello(from, p, h);
@@ -385,7 +384,10 @@ void Endpoint::packet(uint32_t from, uint8_t ecn, bool fresh, const uint8_t *p,
     TxFlow *tx = tx_by_id(h.flow);
     if (tx) {
       if (tx->peer != from) return;
-      if (fresh) tx->heard = world_.now();
+      if (tx->seen.add(h.pn) || !h.pn) {
+        tx->heard = world_.now();
+        tx->resets = 0;
+      }
       tx_packet(*tx, p, h);
       return;
     }
@@ -408,7 +410,7 @@ void Endpoint::packet(uint32_t from, uint8_t ecn, bool fresh, const uint8_t *p,
     if (!rx) return;
   }
   if (rx->peer != from) return;
-  if (fresh && !rx->dead) rx->heard = world_.now();
+  if (rx->seen.add(h.pn) && !rx->dead) rx->heard = world_.now();
   rx_packet(*rx, ecn, p, h);
 }
 
@@ -463,7 +465,9 @@ void Endpoint::reset_received(uint32_t from, uint64_t flow, uint8_t reason) {
   auto it = tx_.find(from);
   if (it != tx_.end() && it->second->peer_flow == flow) {
     TxFlow &f = *it->second;
-    f.reset_seen |= world_.fate(flow) != Fate::alive;
+    // Of late ones two are believed if nothing else is heard in between.
+    f.resets++;
+    f.reset_seen |= world_.fate(flow) != Fate::alive || f.resets >= 2;
     dblp_tx_reset(&f, reason, world_.now());
     pump(f);
   }
@@ -618,11 +622,11 @@ void Endpoint::judged(RxMsg &m) {
                m.verdict == DBLP_VERDICT_OK ? "OK" : "BELOW", m.missing);
   if (m.judged_once) l.fail(Invariant::once, "the owner was told twice");
   m.judged_once = true;
-  l.judged(uid, m.verdict, m.kept, m.miss, m.missing);
   if (l.content()) {
     const MsgRecord *r = l.find(uid);
     if (r && (r->spec.to != index_ || r->spec.from != m.flow->peer || r->id != m.id))
       l.fail(Invariant::payload, "a message in a wrong place");
+    l.judged(uid, m.verdict, m.kept, m.miss, m.missing);
     for (uint32_t i = 0; i < m.nsegs; i++)
       if (m.kept[i] &&
           !check_payload(uid, i * m.seg_size, &m.data[i * m.seg_size],

@@ -22,6 +22,22 @@ namespace dblp::sim {
 class World;
 class Endpoint;
 
+// Packet numbers that were delivered; a run has few.
+class Numbers {
+ public:
+  // True if @pn is new.  Of corrupted ones only some are remembered.
+  bool add(uint32_t pn) {
+    if (pn >= (1U << 20)) return false;
+    if (pn >= seen_.size()) seen_.resize(pn + 64);
+    const bool fresh = !seen_[pn];
+    seen_[pn] = true;
+    return fresh;
+  }
+
+ private:
+  std::vector<bool> seen_;
+};
+
 struct TxMsg : dblp_txmsg {
   uint32_t uid;
   std::vector<dblp_txseg> segments;
@@ -40,8 +56,10 @@ struct TxFlow : dblp_tx {
   };
   std::map<uint32_t, Asked> asked;
   // The truth, for judging the reasons that the core gives.
-  uint64_t heard = 0;       // when something for this flow was really delivered last
+  Numbers seen;
+  uint64_t heard = 0;       // when a new packet for this flow was delivered last
   uint64_t busy_since = 0;  // since when something is outstanding without a break
+  uint32_t resets = 0;      // RESETs that came since then
   bool reset_seen = false, icmp_seen = false, closed = false;
 };
 
@@ -60,6 +78,7 @@ struct RxFlow : dblp_rx {
   uint32_t peer;
   std::unordered_map<dblp_rxmsg *, std::unique_ptr<RxMsg>> owned;
   std::map<uint32_t, uint16_t> marks;  // highest pass of the MARKs that came, by id
+  Numbers seen;
   uint64_t heard = 0;
   bool killed = false;  // kept so that a replayed ECHO cannot open it anew
 };
@@ -71,10 +90,9 @@ class Endpoint {
   Endpoint(const Endpoint &) = delete;
   Endpoint &operator=(const Endpoint &) = delete;
 
-  // Each of these is a call from outside: it leaves nothing to be polled.  @fresh: not a
-  // copy of a datagram that was delivered before.
+  // Each of these is a call from outside: it leaves nothing to be polled.
   void submit(const MsgSpec &spec);
-  void deliver(uint32_t from, uint8_t ecn, bool fresh, std::span<const uint8_t> datagram);
+  void deliver(uint32_t from, uint8_t ecn, std::span<const uint8_t> datagram);
   void timer();
   void shutdown();
   void icmp(uint32_t peer);
@@ -102,7 +120,7 @@ class Endpoint {
   void boot();
   void drop_everything();
   uint32_t address(uint32_t peer, uint8_t *out) const;
-  void packet(uint32_t from, uint8_t ecn, bool fresh, const uint8_t *p, const dblp_hdr &h);
+  void packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_hdr &h);
   void hello(uint32_t from, const uint8_t *p, const dblp_hdr &h);
   bool echo(uint32_t from, const dblp_f_hello &f);
   void reset_received(uint32_t from, uint64_t flow, uint8_t reason);

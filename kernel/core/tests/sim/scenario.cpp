@@ -5,6 +5,8 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <set>
+#include <utility>
 
 #include "rng.h"
 
@@ -13,11 +15,15 @@ namespace {
 
 constexpr uint64_t kUs = 1'000, kMs = 1'000'000, kSec = 1'000'000'000;
 
-LinkSpec make_link(Rng &rng, bool clean, bool deliver_corrupt) {
+LinkSpec make_link(Rng &rng, bool clean, bool jitter, bool deliver_corrupt) {
   LinkSpec l;
   l.delay = rng.log_range(10 * kUs, 20 * kMs);
+  if (clean) {
+    // No queue either: it would delay ACKs beyond any probe timer.
+    if (jitter) l.jitter = l.delay / 8;
+    return l;
+  }
   if (rng.chance(300000)) l.rate = rng.log_range(1'000'000, 1'000'000'000);
-  if (clean) return l;
   if (rng.chance(600000)) l.jitter = rng.log_range(1 * kUs, 10 * kMs);
   if (rng.chance(700000)) l.loss = static_cast<uint32_t>(rng.log_range(1000, 500000));
   if (rng.chance(250000)) {
@@ -118,6 +124,44 @@ void make_messages(Rng &rng, Scenario &s) {
                    [](const MsgSpec &a, const MsgSpec &b) { return a.at < b.at; });
 }
 
+// Its map has several parts.
+void make_huge_message(Rng &rng, Scenario &s) {
+  MsgSpec m;
+  m.to = 1;
+  m.len = static_cast<uint32_t>(rng.range(DBLP_PART_SEGS, 3 * DBLP_PART_SEGS) * DBLP_SEG_MIN);
+  m.ppm = make_ppm(rng);
+  m.mode = static_cast<uint8_t>(rng.below(2));
+  m.ordered = rng.chance(300000);
+  s.messages.push_back(m);
+}
+
+// More ids than the window holds.
+void make_swarm(Rng &rng, Scenario &s) {
+  const uint64_t count = rng.range(DBLP_ID_WINDOW + 1, DBLP_ID_WINDOW + 400);
+  const uint32_t ppm = make_ppm(rng);
+  const uint64_t span = rng.log_range(1, 100 * kMs);
+  for (uint64_t i = 0; i < count; i++) {
+    MsgSpec m;
+    m.to = 1;
+    m.at = span * i / count;
+    m.len = static_cast<uint32_t>(rng.log_range(1, 2 * DBLP_SEG_MIN));
+    m.ppm = ppm;
+    m.mode = static_cast<uint8_t>(rng.below(2));
+    s.messages.push_back(m);
+  }
+}
+
+// Reordering within the window that the receiver waits, once all flows are open: what
+// overtakes ECHO is lost.
+void start_jitter_later(Scenario &s) {
+  std::set<std::pair<uint32_t, uint32_t>> open;
+  s.jitter_from = 200 * kMs;
+  for (MsgSpec &m : s.messages)
+    m.at = open.insert({m.from, m.to}).second ? 0 : m.at + s.jitter_from;
+  std::stable_sort(s.messages.begin(), s.messages.end(),
+                   [](const MsgSpec &a, const MsgSpec &b) { return a.at < b.at; });
+}
+
 void make_faults(Rng &rng, Scenario &s) {
   const uint64_t n = s.endpoints.size();
   const uint64_t span = s.hostile_until;
@@ -178,8 +222,15 @@ Scenario make_scenario(uint64_t seed) {
     if (short_dead) e.dead = rng.log_range(100 * kMs, 5 * kSec);
     s.endpoints.push_back(e);
   }
-  for (LinkSpec &l : s.link) l = make_link(rng, s.clean, s.deliver_corrupt);
-  make_messages(rng, s);
+  const bool jitter = rng.chance(300000);
+  for (LinkSpec &l : s.link) l = make_link(rng, s.clean, jitter, s.deliver_corrupt);
+  if (rng.chance(500))
+    make_huge_message(rng, s);
+  else if (rng.chance(1000))
+    make_swarm(rng, s);
+  else
+    make_messages(rng, s);
+  if (s.clean && jitter) start_jitter_later(s);
   if (!s.clean) make_faults(rng, s);
   if (!s.clean && rng.chance(100000)) s.no_memory = static_cast<uint32_t>(rng.log_range(1000, 300000));
   return s;

@@ -59,12 +59,15 @@ struct Scenario {
   bool clean = false;           // the pipe does nothing wrong and there is room
   bool deliver_corrupt = false;  // content is not asserted
   uint32_t no_memory = 0;        // ppm of allocations at the receiver that fail
+  uint64_t jitter_from = 0;      // of a clean pipe: when it begins to reorder
   uint64_t hostile_until = 0;   // after this every link only delays
   LinkSpec link[2];             // towards a higher / lower endpoint
   std::vector<EndpointSpec> endpoints;
   std::vector<FaultSpec> faults;
   std::vector<MsgSpec> messages;  // by time
 
+  // Clean, and no datagram overtakes another.
+  bool in_order() const { return clean && !link[0].jitter && !link[1].jitter; }
   std::string describe() const;
 };
 

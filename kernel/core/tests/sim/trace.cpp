@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "trace.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -105,7 +106,7 @@ void append_frame(std::string &out, const dblp_frame &f) {
 
 }  // namespace
 
-std::string describe_datagram(const uint8_t *p, uint32_t len) {
+std::string describe_datagram(const uint8_t *p, uint32_t len, uint32_t linear) {
   std::string out;
 
   while (len) {
@@ -118,7 +119,7 @@ std::string describe_datagram(const uint8_t *p, uint32_t len) {
            h.flow & 0xffffffff, h.pn, h.low);
     dblp_reader r;
     dblp_frame f;
-    dblp_reader_init(&r, p, h.len, &h);
+    dblp_reader_init(&r, p, std::min<uint32_t>(h.len, linear), &h);
     int ret;
     while ((ret = dblp_frame_next(&r, &f)) == 1) append_frame(out, f);
     if (ret) append(out, " rejected: %s", dblp_reject_name(static_cast<enum dblp_reject>(-ret)));

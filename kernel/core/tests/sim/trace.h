@@ -8,7 +8,8 @@
 
 namespace dblp::sim {
 
-std::string describe_datagram(const uint8_t *p, uint32_t len);
+// @linear: bytes at @p, if fewer than @len: a last payload may not be there.
+std::string describe_datagram(const uint8_t *p, uint32_t len, uint32_t linear = UINT32_MAX);
 
 }  // namespace dblp::sim
 

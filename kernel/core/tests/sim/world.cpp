@@ -71,14 +71,13 @@ uint32_t World::take_slot() {
   return slot;
 }
 
-void World::deliver_at(uint64_t at, uint32_t from, uint32_t to, uint8_t ecn, bool fresh,
+void World::deliver_at(uint64_t at, uint32_t from, uint32_t to, uint8_t ecn,
                        std::span<const uint8_t> bytes) {
   const uint32_t slot = take_slot();
   Datagram &d = slots_[slot];
   d.from = from;
   d.to = to;
   d.ecn = ecn;
-  d.fresh = fresh;
   d.bytes.assign(bytes.begin(), bytes.end());
   push(at, What::datagram, slot, 0);
 }
@@ -102,7 +101,7 @@ void World::remember(uint32_t from, uint32_t to, std::span<const uint8_t> bytes)
 void World::replay(uint64_t at) {
   if (history_.empty()) return;
   const Datagram &d = history_[rng_.below(history_.size())];
-  deliver_at(at, d.from, d.to, DBLP_ECN_NOT, false, d.bytes);
+  deliver_at(at, d.from, d.to, DBLP_ECN_NOT, d.bytes);
 }
 
 void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) {
@@ -115,8 +114,13 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
   const uint64_t allowed = packets_allowed();
   stats_.crowded = std::max(stats_.crowded, static_cast<double>(stats_.packets) /
                                                 static_cast<double>(allowed));
-  if (stats_.packets > allowed)
-    ledger_.fail(Invariant::livelock, "too many packets for the work");
+  if (stats_.packets > allowed) {
+    // A message that a corrupted DATA opened with another size asks in vain for ever.
+    if (s_.deliver_corrupt)
+      give_up_ = true;
+    else
+      ledger_.fail(Invariant::livelock, "too many packets for the work");
+  }
   uint64_t at = now_;
   if (s.rate) {
     l.free_at = std::max(l.free_at, now_) + datagram.size() * kSec / s.rate;
@@ -124,8 +128,9 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
   }
   at += s.delay;
   if (!hostile()) {
+    if (s.jitter && s_.clean && now_ >= s_.jitter_from) at += rng_.below(s.jitter);
     trace_packet("sent", from, to, datagram.data(), static_cast<uint32_t>(datagram.size()));
-    deliver_at(at, from, to, ecn, true, datagram);
+    deliver_at(at, from, to, ecn, datagram);
     if (!s_.clean) remember(from, to, datagram);
     return;
   }
@@ -142,14 +147,14 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
   if (rng_.chance(s.ce)) ecn = DBLP_ECN_CE;
   if (rng_.chance(s.misdirect) && s_.endpoints.size() > 2) {
     uint32_t other = static_cast<uint32_t>(rng_.below(s_.endpoints.size()));
-    if (other != from) deliver_at(at, other, to, ecn, false, datagram);
+    if (other != from) deliver_at(at, other, to, ecn, datagram);
   }
   const bool corrupt = rng_.chance(s.corrupt);
   trace_packet(corrupt ? "corrupt" : "sent", from, to, datagram.data(),
                static_cast<uint32_t>(datagram.size()));
-  if (rng_.chance(s.dup)) deliver_at(at + rng_.below(s.delay * 4), from, to, ecn, false, datagram);
+  if (rng_.chance(s.dup)) deliver_at(at + rng_.below(s.delay * 4), from, to, ecn, datagram);
   if (!corrupt) {
-    deliver_at(at, from, to, ecn, true, datagram);
+    deliver_at(at, from, to, ecn, datagram);
   } else if (s_.deliver_corrupt) {
     std::vector<uint8_t> bytes(datagram.begin(), datagram.end());
     const uint64_t flips = rng_.log_range(1, 8);
@@ -157,7 +162,7 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
     const uint64_t span = rng_.chance(700000) ? std::min<uint64_t>(bytes.size(), 80) : bytes.size();
     for (uint64_t i = 0; i < flips; i++)
       bytes[rng_.below(span)] ^= static_cast<uint8_t>(1 << rng_.below(8));
-    deliver_at(at, from, to, ecn, true, bytes);
+    deliver_at(at, from, to, ecn, bytes);
   }  // else the checksum saw it
 }
 
@@ -167,13 +172,13 @@ void World::arrive(uint32_t slot) {
 
   free_slots_.push_back(slot);
   if (now_ < ep.paused_until) {
-    deliver_at(ep.paused_until, d.from, d.to, d.ecn, d.fresh, d.bytes);
+    deliver_at(ep.paused_until, d.from, d.to, d.ecn, d.bytes);
     return;
   }
   if (!ep.up()) return;
-  trace_packet(d.fresh ? "arrives" : "arrives again", d.from, d.to, d.bytes.data(),
+  trace_packet("arrives", d.from, d.to, d.bytes.data(),
                static_cast<uint32_t>(d.bytes.size()));
-  ep.deliver(d.from, d.ecn, d.fresh, d.bytes);
+  ep.deliver(d.from, d.ecn, d.bytes);
 }
 
 // ---- events ----------------------------------------------------------------------------
@@ -255,6 +260,11 @@ bool World::housekeeping() {
   bool empty = true;
 
   for (auto &ep : endpoints_) empty &= ep->empty();
+  if (!empty && now_ > quiet_at_ + kPatience && s_.deliver_corrupt) {
+    // A corrupted header can make a flow useless for ever.
+    give_up_ = true;
+    return true;
+  }
   if (!empty && now_ > quiet_at_ + kPatience + kAfter)
     ledger_.fail(Invariant::memory, "flows or messages are left at the end");
   else if (now_ > quiet_at_ + kPatience)
@@ -285,7 +295,7 @@ bool World::run() {
   push(kHousekeeping, What::housekeeping, 0, 0);
 
   uint64_t same_time = 0;
-  while (!events_.empty() && !ledger_.failed()) {
+  while (!events_.empty() && !ledger_.failed() && !give_up_) {
     const Event e = events_.top();
     events_.pop();
     same_time = e.at == now_ ? same_time + 1 : 0;
@@ -294,7 +304,10 @@ bool World::run() {
     stats_.events++;
     handle(e);
   }
-  if (!ledger_.failed()) ledger_.finish(s_.clean);
+  if (give_up_)
+    for (auto &ep : endpoints_)
+      if (ep->up()) ep->close();
+  if (!ledger_.failed() && !give_up_) ledger_.finish(s_.clean);
   for (auto &ep : endpoints_) {
     if (ledger_.failed()) break;
     if (!ep->empty()) ledger_.fail(Invariant::memory, "a flow or message is left");

@@ -69,7 +69,6 @@ class World {
   struct Datagram {
     uint32_t from, to;
     uint8_t ecn;
-    bool fresh;
     std::vector<uint8_t> bytes;
   };
 
@@ -84,7 +83,7 @@ class World {
   bool hostile() const { return now_ < s_.hostile_until; }
   void push(uint64_t at, What what, uint32_t a, uint32_t b);
   uint32_t take_slot();
-  void deliver_at(uint64_t at, uint32_t from, uint32_t to, uint8_t ecn, bool fresh,
+  void deliver_at(uint64_t at, uint32_t from, uint32_t to, uint8_t ecn,
                   std::span<const uint8_t> bytes);
   void remember(uint32_t from, uint32_t to, std::span<const uint8_t> bytes);
   void replay(uint64_t at);
@@ -101,6 +100,7 @@ class World {
   Ledger ledger_;
   RunStats stats_;
   uint64_t now_ = 0, order_ = 0;
+  bool give_up_ = false;   // corruption left nothing to wait for: close all sockets
   uint64_t quiet_at_ = 0;  // nothing hostile and no new work after this
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Datagram> slots_;
