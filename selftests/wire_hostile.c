@@ -1,0 +1,1650 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers that break the rules of the wire.  Each known offence moves exactly its counter,
+ * and an honest flow to the same socket does not notice.
+ *
+ * DBLP_SEED repeats a run of the random tests.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dblp_pkt.h"
+#include "dblp_harness.h"
+
+#define L	3000	/* a message of three segments */
+#define S	1000
+#define RANDOM	50000	/* packets of each of the two random tests */
+#define BYSTANDER_TAG	0x62797374616e6465
+
+static struct pkt p;
+
+/* Which counters of discards moved, as "name+n name+n". */
+static const char *moved(const struct counters *a)
+{
+	static char text[512];
+	struct counters b;
+	size_t i, n = 0;
+
+	text[0] = '\0';
+	if (!counters_read(&b))
+		return "no counters";
+	for (i = 0; i < b.n && n < sizeof(text) - 64; i++) {
+		long long d = b.c[i].value - counter_of(a, b.c[i].name);
+
+		if (d && !strncmp(b.c[i].name, DBLP_REJECT, strlen(DBLP_REJECT)))
+			n += sprintf(text + n, "%s%s+%lld", n ? " " : "",
+				     b.c[i].name + strlen(DBLP_REJECT), d);
+	}
+	return text;
+}
+
+/* Waits until a packet was read and what moved is @want; else says what did. */
+static const char *moved_wait(const struct counters *a, const char *want)
+{
+	uint64_t end = now_ms() + 2000;
+	const char *m;
+
+	for (;;) {
+		m = moved(a);
+		if (counter("pkts_received") > counter_of(a, "pkts_received") &&
+		    !strcmp(m, want))
+			return m;
+		if (now_ms() > end)
+			return m;
+		poll(NULL, 0, 2);
+	}
+}
+
+/* Waits until probes and late answers of earlier messages are over. */
+static bool quiet(void)
+{
+	uint64_t end = now_ms() + DBLP_WAIT_MS;
+	struct counters a, b;
+
+	do {
+		if (!counters_read(&a))
+			return false;
+		poll(NULL, 0, 40);
+		counters_read(&b);
+		if (!memcmp(&a, &b, sizeof(a)))
+			return true;
+	} while (now_ms() < end);
+	return false;
+}
+
+/* A hostile sender, an honest one, and the socket that hears both. */
+FIXTURE(sender)
+{
+	struct raw raw;
+	int rx, honest;
+	union address to;
+	uint32_t id;		/* of the message at hand; nothing below is held */
+	struct counters before;
+};
+
+static bool honest_works(FIXTURE_DATA(sender) *self)
+{
+	struct dblp_send_params params = { .tag = BYSTANDER_TAG };
+	struct send_extra x = { .params = &params };
+	static unsigned char buf[100000];
+	struct received r;
+
+	pattern_fill(buf, 5000, 1, 0);
+	if (dblp_send(self->honest, &self->to, buf, 5000, &x) != 5000)
+		return false;
+	/* What the hostile one completed comes first. */
+	while (dblp_recv_wait(self->rx, buf, sizeof(buf), &r) >= 0)
+		if (r.info.tag == BYSTANDER_TAG)
+			return r.len == 5000 && !pattern_diff(buf, 5000, 1, 0);
+	return false;
+}
+
+FIXTURE_SETUP(sender)
+{
+	ASSERT_TRUE(netns_enter());
+	self->rx = dblp_open_bound(AF_INET, &self->to);
+	ASSERT_GE(self->rx, 0);
+	self->honest = dblp_open(0);
+	ASSERT_GE(self->honest, 0);
+	ASSERT_TRUE(raw_open(&self->raw, AF_INET, 0x1111222233334444));
+	self->raw.peer = self->to;
+	ASSERT_TRUE(honest_works(self));
+	ASSERT_TRUE(raw_connect(&self->raw));
+	self->id = 1;
+	ASSERT_TRUE(quiet());
+	ASSERT_TRUE(counters_read(&self->before));
+}
+
+FIXTURE_TEARDOWN(sender)
+{
+	EXPECT_TRUE(honest_works(self)) TH_LOG("the honest flow was disturbed");
+	close(self->rx);
+	close(self->honest);
+	close(self->raw.fd);
+}
+
+/* Starts a packet about a new message. */
+static void begin(FIXTURE_DATA(sender) *self)
+{
+	self->raw.low = ++self->id;
+	p.len = 0;
+	raw_begin(&self->raw, &p);
+}
+
+/* Starts another packet about the same message. */
+static void again(FIXTURE_DATA(sender) *self)
+{
+	p.len = 0;
+	raw_begin(&self->raw, &p);
+}
+
+static struct desc desc_of(FIXTURE_DATA(sender) *self)
+{
+	return (struct desc){ .id = self->id, .len = L, .size = S };
+}
+
+/* Sends what was built and names what it moved. */
+static const char *verdict(FIXTURE_DATA(sender) *self, const char *want)
+{
+	counters_read(&self->before);
+	if (!raw_send(&self->raw, &p))
+		return strerror(errno);
+	return moved_wait(&self->before, want);
+}
+
+TEST_F(sender, packets)
+{
+	static const struct {
+		const char *want;
+		unsigned int at, value, bytes;	/* what to write where in the header */
+	} cases[] = {
+		{ "version+1", 0, 0x00, 1 },
+		{ "version+1", 0, 0x20, 1 },
+		{ "version+1", 0, 0xf0, 1 },
+		{ "reserved+1", 0, 0x18, 1 },
+		{ "crypto+1", 0, 0x12, 1 },
+		{ "crypto+1", 0, 0x14, 1 },
+		{ "path+1", 1, 1, 1 },
+		{ "path+1", 1, 255, 1 },
+		{ "length+1", 2, 0, 2 },
+		{ "length+1", 2, 19, 2 },
+		{ "length+1", 2, 25, 2 },
+		{ "length+1", 2, 0xffff, 2 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(self);
+		put8(&p, F_PING);
+		put_zero(&p, 3);
+		pkt_end(&p);
+		if (cases[i].bytes == 1)
+			p.b[cases[i].at] = cases[i].value;
+		else
+			set16(p.b + cases[i].at, cases[i].value);
+		counters_read(&self->before);
+		ASSERT_EQ((ssize_t)p.len, sendto(self->raw.fd, p.b, p.len, 0, &self->to.sa,
+					address_len(&self->to)));
+		EXPECT_STREQ(cases[i].want, moved_wait(&self->before, cases[i].want))
+			TH_LOG("case %zu", i);
+	}
+}
+
+TEST_F(sender, datagram_too_short)
+{
+	size_t n;
+
+	for (n = 1; n < HDR_LEN; n += 6) {
+		begin(self);
+		p.len = n;
+		EXPECT_STREQ("truncated+1", verdict(self, "truncated+1")) TH_LOG("%zu", n);
+	}
+}
+
+/* A bad packet does not hide the good one behind it in the datagram. */
+TEST_F(sender, packet_behind_bad_one)
+{
+	begin(self);
+	put8(&p, F_PING);
+	put_zero(&p, 3);
+	pkt_end(&p);
+	p.b[1] = 7;
+	raw_begin(&self->raw, &p);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("path+1", verdict(self, "path+1"));
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("dup_segment+1", verdict(self, "dup_segment+1"));
+}
+
+TEST_F(sender, unknown_flow)
+{
+	size_t at;
+
+	p.len = 0;
+	pkt_begin(&p, 0, 0x4242424242424242, 1, 1);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("flow+1", verdict(self, "flow+1"));
+	at = raw_expect(&self->raw, &p, F_RESET, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(0x4242424242424242, get64(p.b + p.start + 4));
+	EXPECT_EQ(1, p.b[at + 1]);
+	EXPECT_LE(p.len, HDR_LEN + 4);
+	/* A RESET is never answered by one. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0x4242424242424243, 1, 1);
+	put8(&p, F_RESET);
+	put8(&p, 1);
+	put16(&p, 0);
+	raw_send(&self->raw, &p);
+	EXPECT_EQ(0, raw_expect(&self->raw, &p, F_RESET, 100));
+}
+
+TEST_F(sender, resets_are_limited)
+{
+	enum { COUNT = 5000 };
+	struct counters after;
+	long long resets, held;
+	int i;
+
+	for (i = 0; i < COUNT; i++) {
+		p.len = 0;
+		pkt_begin(&p, 0, 0x4242424200000000 + i, 1, 1);
+		put8(&p, F_PING);
+		put_zero(&p, 3);
+		ASSERT_TRUE(raw_send(&self->raw, &p));
+	}
+	ASSERT_TRUE(counter_wait(DBLP_REJECT "flow", COUNT));
+	ASSERT_TRUE(counters_read(&after));
+	resets = counter_delta(&self->before, &after, "resets_sent");
+	held = counter_delta(&self->before, &after, DBLP_REJECT "reset_rate");
+	EXPECT_EQ(COUNT, resets + held);
+	EXPECT_GT(resets, 0);
+	EXPECT_GT(held, COUNT / 2);
+}
+
+TEST_F(sender, wrong_address)
+{
+	struct raw other = self->raw;
+
+	ASSERT_TRUE(raw_open(&other, AF_INET, 5));
+	other.peer = self->raw.peer;
+	other.peer_flow = self->raw.peer_flow;
+	p.len = 0;
+	pkt_begin(&p, 0, other.peer_flow, 100, 1);
+	put_data(&p, 0, 0, L, S, S, 1);
+	counters_read(&self->before);
+	ASSERT_TRUE(raw_send(&other, &p));
+	EXPECT_STREQ("addr+1", moved_wait(&self->before, "addr+1"));
+	close(other.fd);
+}
+
+TEST_F(sender, wrong_direction)
+{
+	static const struct {
+		unsigned int type, len;
+	} cases[] = {
+		{ F_ACK, 32 }, { F_DONE, 24 }, { F_NEED, 29 }, { F_MAP, 13 },
+		{ F_BUDGET, 12 }, { F_REFUSE, 16 }, { F_ACCEPT, 16 },
+	};
+	size_t i, start;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(self);
+		start = p.len;
+		put8(&p, cases[i].type);
+		put_zero(&p, cases[i].len - 1);
+		switch (cases[i].type) {
+		case F_ACK:	/* one range, as long as it claims */
+			p.b[start + 1] = 1;
+			p.b[start + 31] = 1;
+			break;
+		case F_NEED:
+			p.b[start + 25] = 8;
+			p.b[start + 27] = 1;
+			break;
+		case F_MAP:
+			p.b[start + 9] = 1;
+			break;
+		case F_BUDGET:
+		case F_REFUSE:
+			p.b[start + 1] = 1;
+			break;
+		}
+		EXPECT_STREQ("direction+1", verdict(self, "direction+1"))
+			TH_LOG("frame %u", cases[i].type);
+	}
+}
+
+TEST_F(sender, frame_type)
+{
+	static const unsigned char types[] = { 18, 100, 255 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		begin(self);
+		put_data(&p, 0, 0, L, S, S, 1);
+		put8(&p, types[i]);
+		put_data(&p, 0, 1, L, S, S, 1);
+		EXPECT_STREQ("frame_type+1", verdict(self, "frame_type+1"));
+		/* What came before it stands, what came after it does not. */
+		again(self);
+		put_data(&p, 0, 1, L, S, S, 1);
+		put_data(&p, 0, 0, L, S, S, 1);
+		EXPECT_STREQ("dup_segment+1", verdict(self, "dup_segment+1"));
+	}
+}
+
+TEST_F(sender, replay)
+{
+	begin(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	EXPECT_STREQ("dup_packet+1", verdict(self, "dup_packet+1"));
+	EXPECT_STREQ("dup_packet+1", verdict(self, "dup_packet+1"));
+	/* The same segment in a packet of its own is another thing. */
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("dup_segment+1", verdict(self, "dup_segment+1"));
+}
+
+TEST_F(sender, data_fields)
+{
+	static const struct {
+		const char *want;
+		uint32_t delta, seg, len, size, payload;
+	} cases[] = {
+		{ "segment+1", 0, 3, L, S, S },
+		{ "segment+1", 0, ~0U, L, S, S },
+		{ "segment+1", 0, 1, 100, 100, 100 },
+		{ "msg_len+1", 0, 0, 0, S, 0 },
+		{ "msg_len+1", 0, 0, DBLP_MAX_MESSAGE + 1, 8000, 8000 },
+		{ "msg_len+1", 0, 0, ~0U, 8000, 8000 },
+		{ "seg_size+1", 0, 0, L, 0, 0 },
+		{ "seg_size+1", 0, 0, 10, 15, 10 },
+		{ "seg_size+1", 0, 0, L, 508, 508 },
+		{ "seg_size+1", 0, 0, L, 1002, 1002 },
+		{ "seg_size+1", 0, 0, 100000, 8964, 8964 },
+		{ "seg_size+1", 0, 0, 100000, 65532, 1000 },
+		{ "seg_size+1", 0, 0, DBLP_MAX_MESSAGE, 1020, 1020 },
+		{ "id_window+1", 1024, 0, L, S, S },
+		{ "id_window+1", 65535, 0, L, S, S },
+		{ "truncated+1", 0, 0, L, S, S - 1 },
+		{ "truncated+1", 0, 0, L, S, 0 },
+		{ "truncated+1", 0, 2, L, S, 999 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(self);
+		put_data(&p, cases[i].delta, cases[i].seg, cases[i].len, cases[i].size,
+			 cases[i].payload, 1);
+		EXPECT_STREQ(cases[i].want, verdict(self, cases[i].want))
+			TH_LOG("case %zu", i);
+	}
+}
+
+TEST_F(sender, data_reserved)
+{
+	static const unsigned char at[] = { 1, 14, 15 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		begin(self);
+		put_data(&p, 0, 0, L, S, S, 1);
+		p.b[HDR_LEN + at[i]] = 1;
+		EXPECT_STREQ("reserved+1", verdict(self, "reserved+1")) TH_LOG("%u", at[i]);
+	}
+}
+
+TEST_F(sender, other_reserved)
+{
+	static const struct {
+		unsigned int type, len, at;
+	} cases[] = {
+		{ F_MARK, 20, 1 }, { F_PING, 4, 1 }, { F_PING, 4, 3 },
+		{ F_FIN, 4, 2 }, { F_PAD, 50, 49 }, { F_PAD, 2, 1 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(self);
+		put8(&p, cases[i].type);
+		put_zero(&p, cases[i].len - 1);
+		if (cases[i].type == F_FIN)
+			p.b[HDR_LEN + 1] = 1;
+		p.b[HDR_LEN + cases[i].at] = 1;
+		EXPECT_STREQ("reserved+1", verdict(self, "reserved+1")) TH_LOG("case %zu", i);
+	}
+}
+
+/* Every frame, cut anywhere: never read beyond. */
+TEST_F(sender, cut_frames)
+{
+	struct desc d = { .len = L, .size = S, .nranges = 2, .range = { { 0, 1 }, { 2, 1 } } };
+	unsigned int type;
+	size_t len, full;
+
+	for (type = F_DESC; type <= F_FIN; type++) {
+		if (type == F_ACK || type == F_NEED || type == F_MAP)
+			continue;	/* their lists are cut below */
+		p.len = HDR_LEN;
+		if (type == F_DESC) {
+			put_desc(&p, &d);
+		} else {
+			put8(&p, type);
+			put_zero(&p, 60);
+		}
+		full = frame_len(p.b, HDR_LEN, p.len);
+		ASSERT_NE(0, full);
+		for (len = 1; len < full; len += len < 4 ? 1 : 7) {
+			begin(self);
+			if (type == F_DESC) {
+				d.id = self->id;
+				put_desc(&p, &d);
+			} else {
+				put8(&p, type);
+				put_zero(&p, 60);
+			}
+			p.len = HDR_LEN + len;
+			EXPECT_STREQ("truncated+1", verdict(self, "truncated+1"))
+				TH_LOG("frame %u cut to %zu", type, len);
+		}
+	}
+	/* Lists that are longer than the packet. */
+	begin(self);
+	put8(&p, F_ACK);
+	put8(&p, 32);
+	put8(&p, 16);
+	put_zero(&p, 25 + 4 * 48 - 1);
+	EXPECT_STREQ("truncated+1", verdict(self, "truncated+1"));
+	begin(self);
+	put8(&p, F_MAP);
+	put_zero(&p, 7);
+	put16(&p, 1000);
+	put_zero(&p, 999 + 2);
+	EXPECT_STREQ("truncated+1", verdict(self, "truncated+1"));
+	begin(self);
+	put8(&p, F_NEED);
+	put_zero(&p, 23);
+	put16(&p, 65535);
+	put16(&p, 65535);
+	put_zero(&p, 500);
+	EXPECT_STREQ("truncated+1", verdict(self, "truncated+1"));
+}
+
+TEST_F(sender, mismatch)
+{
+	struct desc d;
+
+	begin(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	put_data(&p, 0, 1, L + 1, S, S, 1);
+	EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+	again(self);
+	put_data(&p, 0, 1, L, 1004, 1004, 1);
+	EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+	again(self);
+	d = desc_of(self);
+	d.len++;
+	put_desc(&p, &d);
+	EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+	/* The right one is taken, and again; another one is not. */
+	again(self);
+	d.len = L;
+	d.ppm = 1000;
+	d.allow = 3;
+	put_desc(&p, &d);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	put_desc(&p, &d);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	d.allow = L;
+	put_desc(&p, &d);
+	EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+}
+
+TEST_F(sender, desc_fields)
+{
+	struct desc d;
+	int i;
+
+	for (i = 0; i < 9; i++) {
+		begin(self);
+		d = desc_of(self);
+		d.nranges = 2;
+		d.range[0][1] = 1;
+		d.range[1][0] = 1;
+		d.range[1][1] = 1;
+		switch (i) {
+		case 0:
+			d.mode = 2;
+			break;
+		case 1:
+			d.ppm = DBLP_PPM + 1;
+			break;
+		case 2:
+			d.allow = L + 1;
+			break;
+		case 3:
+			d.nranges = 33;
+			break;
+		case 4:			/* overlap */
+			d.range[0][1] = 2;
+			break;
+		case 5:			/* descending */
+			d.range[0][0] = 2;
+			break;
+		case 6:			/* beyond the message */
+			d.range[1][1] = 3;
+			break;
+		case 7:			/* wraps */
+			d.range[1][1] = ~0U;
+			break;
+		case 8:			/* empty */
+			d.range[1][1] = 0;
+			break;
+		}
+		put_desc(&p, &d);
+		EXPECT_STREQ("desc+1", verdict(self, "desc+1")) TH_LOG("case %d", i);
+	}
+	begin(self);
+	d = desc_of(self);
+	d.flags = 0x80;
+	put_desc(&p, &d);
+	EXPECT_STREQ("reserved+1", verdict(self, "reserved+1"));
+	begin(self);
+	d = desc_of(self);
+	d.len = 0;
+	put_desc(&p, &d);
+	EXPECT_STREQ("msg_len+1", verdict(self, "msg_len+1"));
+	begin(self);
+	d = desc_of(self);
+	d.size = 13;
+	put_desc(&p, &d);
+	EXPECT_STREQ("seg_size+1", verdict(self, "seg_size+1"));
+}
+
+/* There is nothing to judge: the sender has to start again. */
+TEST_F(sender, never_described)
+{
+	size_t at;
+
+	begin(self);
+	put_mark(&p, self->id, 1, 0);
+	EXPECT_STREQ("no_desc+1", verdict(self, "no_desc+1"));
+	at = raw_expect(&self->raw, &p, F_BUDGET, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(1, p.b[at + 1]);
+	EXPECT_EQ(self->id, get32(p.b + at + 4));
+	begin(self);
+	put_close(&p, self->id, 1, 0);
+	EXPECT_STREQ("no_desc+1", verdict(self, "no_desc+1"));
+}
+
+TEST_F(sender, undefined_values)
+{
+	begin(self);
+	put_close(&p, self->id, 0, 0);
+	EXPECT_STREQ("value+1", verdict(self, "value+1"));
+	begin(self);
+	put_close(&p, self->id, 4, 0);
+	EXPECT_STREQ("value+1", verdict(self, "value+1"));
+	begin(self);
+	put_close(&p, self->id, 1, 1000001);
+	EXPECT_STREQ("mark+1", verdict(self, "mark+1"));
+	begin(self);
+	put_mark(&p, self->id, 1, ~0U);
+	EXPECT_STREQ("mark+1", verdict(self, "mark+1"));
+	begin(self);
+	put_close(&p, self->id, 1, 0);
+	p.b[HDR_LEN + 3] = 0;
+	EXPECT_STREQ("mark+1", verdict(self, "mark+1"));
+	begin(self);
+	put8(&p, F_FIN);
+	put_zero(&p, 3);
+	EXPECT_STREQ("value+1", verdict(self, "value+1"));
+	begin(self);
+	put8(&p, F_FIN);
+	put8(&p, 3);
+	put16(&p, 0);
+	EXPECT_STREQ("value+1", verdict(self, "value+1"));
+}
+
+TEST_F(sender, stale)
+{
+	uint32_t old;
+
+	begin(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	old = self->id;
+	begin(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	/* A packet from before: the message is forgotten, and must not come back. */
+	self->raw.low = old;
+	again(self);
+	put_data(&p, 0, 1, L, S, S, 1);
+	EXPECT_STREQ("stale+1", verdict(self, "stale+1"));
+	self->raw.low = self->id;
+	again(self);
+	put_mark(&p, old, 1, 0);
+	EXPECT_STREQ("stale+1", verdict(self, "stale+1"));
+}
+
+/* Judged with a hole, the message has it for ever. */
+TEST_F(sender, late)
+{
+	unsigned char buf[L];
+	struct received r;
+	struct desc d;
+	size_t at;
+
+	begin(self);
+	d = desc_of(self);
+	d.ppm = 500000;
+	d.allow = L / 2;
+	d.tag = 7;
+	put_desc(&p, &d);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	put_data(&p, 0, 2, L, S, S, 1);
+	put_mark(&p, self->id, 1, 0);
+	EXPECT_STREQ("", verdict(self, ""));
+	at = raw_expect(&self->raw, &p, F_DONE, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(0, p.b[at + 1]);
+	EXPECT_EQ(1, get16(p.b + at + 2));
+	EXPECT_EQ(self->id, get32(p.b + at + 4));
+	EXPECT_EQ(S, get32(p.b + at + 8));
+	EXPECT_EQ(1, get32(p.b + at + 12));
+	EXPECT_EQ(wire_digest(3, L, &(uint64_t){ 2 }), get64(p.b + at + 16));
+	again(self);
+	put_data(&p, 0, 1, L, S, S, 1);
+	EXPECT_STREQ("late+1", verdict(self, "late+1"));
+	ASSERT_EQ(L, dblp_recv_wait(self->rx, buf, sizeof(buf), &r));
+	EXPECT_EQ(7, r.info.tag);
+	EXPECT_EQ(S, r.info.missing_bytes);
+	ASSERT_TRUE(r.has_map);
+	EXPECT_EQ(2, r.map[0]);
+	EXPECT_EQ(0, message_diff(buf, L, 1, &r, 0));
+}
+
+/* The whole message by hand, in the worst order, delivered once. */
+TEST_F(sender, by_the_book)
+{
+	unsigned char buf[L];
+	struct received r;
+	struct desc d;
+	size_t at;
+
+	begin(self);
+	put_data(&p, 0, 2, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	again(self);
+	put_data(&p, 0, 1, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	/* All is there, but what it is has not been told. */
+	EXPECT_EQ(-1, dblp_recv(self->rx, buf, sizeof(buf), MSG_DONTWAIT, &r));
+	again(self);
+	d = desc_of(self);
+	d.tag = 8;
+	put_desc(&p, &d);
+	put_mark(&p, self->id, 1, 0);
+	EXPECT_STREQ("", verdict(self, ""));
+	ASSERT_EQ(L, dblp_recv_wait(self->rx, buf, sizeof(buf), &r));
+	EXPECT_EQ(8, r.info.tag);
+	EXPECT_EQ(0, pattern_diff(buf, L, 1, 0));
+	/* Probed again, it is answered again and not delivered again. */
+	raw_drain(&self->raw);
+	again(self);
+	put_desc(&p, &d);
+	put_mark(&p, self->id, 1, 0);
+	raw_send(&self->raw, &p);
+	at = raw_expect(&self->raw, &p, F_ACK, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(-1, dblp_recv(self->rx, buf, sizeof(buf), MSG_DONTWAIT, &r));
+}
+
+TEST_F(sender, refused)
+{
+	uint64_t limit = 50000;
+	size_t at;
+
+	ASSERT_EQ(0, setsockopt(self->rx, SOL_DBLP, DBLP_SO_MAX_MESSAGE, &limit, 8));
+	begin(self);
+	put_data(&p, 0, 0, 50001, S, S, 1);
+	EXPECT_STREQ("refused+1", verdict(self, "refused+1"));
+	at = raw_expect(&self->raw, &p, F_REFUSE, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(1, p.b[at + 1]);
+	EXPECT_EQ(self->id, get32(p.b + at + 4));
+	EXPECT_EQ(limit, get64(p.b + at + 8));
+}
+
+/* Small packets that announce enormous messages: no memory is given for them. */
+TEST_F(sender, announcements)
+{
+	enum { COUNT = 200 };
+	struct counters after;
+	uint32_t i;
+
+	ASSERT_EQ(0, set_int(self->rx, SOL_SOCKET, SO_RCVBUF, 1 << 20));
+	begin(self);
+	for (i = 0; i < COUNT; i++) {
+		p.len = 0;
+		raw_begin(&self->raw, &p);
+		put_data(&p, i, 0, DBLP_MAX_MESSAGE, 8000, 8000, 1);
+		ASSERT_TRUE(raw_send(&self->raw, &p));
+	}
+	for (i = 0; i < 1000; i++) {
+		ASSERT_TRUE(counters_read(&after));
+		if (counter_delta(&self->before, &after, DBLP_REJECT "busy") +
+		    counter_delta(&self->before, &after, DBLP_REJECT "refused") >= COUNT - 1)
+			break;
+		poll(NULL, 0, 2);
+	}
+	EXPECT_LT(i, 1000) TH_LOG("%s", moved(&self->before));
+	EXPECT_LE(counter_delta(&self->before, &after, "segs_received"), 1);
+	/* Given up, they are forgotten, and others have their room. */
+	begin(self);
+	self->raw.low += COUNT;
+	self->id += COUNT;
+	again(self);
+	put8(&p, F_FIN);
+	put8(&p, 2);
+	put16(&p, 0);
+	ASSERT_TRUE(raw_send(&self->raw, &p));
+}
+
+TEST_F(sender, cookies)
+{
+	struct raw other;
+
+	ASSERT_TRUE(raw_open(&other, AF_INET, 0x7777));
+	other.peer = self->to;
+	other.peer_flow = self->raw.peer_flow;
+	other.cookie = self->raw.cookie;
+	other.cookie_time = self->raw.cookie_time;
+
+	/* Another's flow, then another's cookie for a flow that does not exist. */
+	counters_read(&self->before);
+	p.len = 0;
+	raw_begin(&other, &p);
+	put_echo(&p, &other);
+	raw_send(&other, &p);
+	EXPECT_STREQ("addr+1", moved_wait(&self->before, "addr+1"));
+	other.peer_flow ^= 1;
+	counters_read(&self->before);
+	p.len = 0;
+	raw_begin(&other, &p);
+	put_echo(&p, &other);
+	raw_send(&other, &p);
+	EXPECT_STREQ("cookie+1", moved_wait(&self->before, "cookie+1"));
+
+	/* One's own, changed. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0, 1, 1);
+	put_init(&p, &other);
+	raw_send(&other, &p);
+	ASSERT_NE(0, raw_expect(&other, &p, F_CHALLENGE, DBLP_WAIT_MS));
+	other.peer_flow = get64(p.b + p.start + HDR_LEN + 12);
+	other.cookie_time = get64(p.b + p.start + HDR_LEN + 28);
+	other.cookie = get64(p.b + p.start + HDR_LEN + 36) ^ 1;
+	counters_read(&self->before);
+	p.len = 0;
+	raw_begin(&other, &p);
+	put_echo(&p, &other);
+	raw_send(&other, &p);
+	EXPECT_STREQ("cookie+1", moved_wait(&self->before, "cookie+1"));
+
+	/* Right, but of another time. */
+	other.cookie ^= 1;
+	other.cookie_time -= 9000000;
+	counters_read(&self->before);
+	p.len = 0;
+	raw_begin(&other, &p);
+	put_echo(&p, &other);
+	raw_send(&other, &p);
+	EXPECT_STREQ("cookie+1", moved_wait(&self->before, "cookie+1"));
+	other.cookie_time += 9000000;
+
+	/* Right. */
+	p.len = 0;
+	raw_begin(&other, &p);
+	put_echo(&p, &other);
+	raw_send(&other, &p);
+	EXPECT_NE(0, raw_expect(&other, &p, F_ACCEPT, DBLP_WAIT_MS));
+	close(other.fd);
+}
+
+/* Asking costs the one who asks: no state here, no larger answer there. */
+TEST_F(sender, inits_are_cheap)
+{
+	enum { COUNT = 300 };
+	struct counters after;
+	struct raw other;
+	size_t asked, answers = 0;
+	int i;
+
+	ASSERT_TRUE(raw_open(&other, AF_INET, 1));
+	other.peer = self->to;
+	for (i = 0; i < COUNT; i++) {
+		other.flow = i + 1;
+		other.inc = ~i;
+		p.len = 0;
+		pkt_begin(&p, 0, 0, 1, 1);
+		put_init(&p, &other);
+		asked = p.len;
+		ASSERT_TRUE(raw_send(&other, &p));
+		if (raw_expect(&other, &p, F_CHALLENGE, i ? 100 : DBLP_WAIT_MS)) {
+			answers++;
+			EXPECT_LE(p.len, asked);
+		}
+	}
+	EXPECT_GT(answers, 0);
+	ASSERT_TRUE(counters_read(&after));
+	EXPECT_EQ(0, counter_delta(&self->before, &after, "flows_opened"));
+	EXPECT_EQ(answers, counter_delta(&self->before, &after, "challenges_sent"));
+	close(other.fd);
+}
+
+TEST_F(sender, handshake_out_of_place)
+{
+	/* An answer to what nobody asked. */
+	p.len = 0;
+	pkt_begin(&p, HDR_REV, 0x9999, 1, 1);
+	put8(&p, F_CHALLENGE);
+	put_zero(&p, 3);
+	put64(&p, 0x9999);
+	put_zero(&p, 40);
+	EXPECT_STREQ("flow+1", verdict(self, "flow+1"));
+	/* ... that is not zero where it must be. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0, 1, 1);
+	put_init(&p, &self->raw);
+	p.b[p.len - 1] = 1;
+	EXPECT_STREQ("reserved+1", verdict(self, "reserved+1"));
+	/* Data without a flow. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0, 1, 1);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("flow+1", verdict(self, "flow+1"));
+	/* An INIT without an id, and one on a flow. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0, 1, 1);
+	put_init(&p, &self->raw);
+	memset(p.b + HDR_LEN + 4, 0, 8);
+	EXPECT_STREQ("handshake+1", verdict(self, "handshake+1"));
+	p.len = 0;
+	pkt_begin(&p, 0, 0x9999, 1, 1);
+	put_init(&p, &self->raw);
+	EXPECT_STREQ("handshake+1", verdict(self, "handshake+1"));
+	begin(self);
+	put_init(&p, &self->raw);
+	EXPECT_STREQ("direction+1", verdict(self, "direction+1"));
+	/* An ECHO on another flow than it says. */
+	p.len = 0;
+	pkt_begin(&p, 0, 0x9999, 1, 1);
+	put_echo(&p, &self->raw);
+	EXPECT_STREQ("handshake+1", verdict(self, "handshake+1"));
+}
+
+/* xorshift64: the same on every machine. */
+static uint64_t random_state;
+
+static uint64_t rnd(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void random_seed(void)
+{
+	const char *seed = getenv("DBLP_SEED");
+
+	random_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | getpid();
+	random_state |= 1;
+	printf("# DBLP_SEED=0x%llx\n", (unsigned long long)random_state);
+	fflush(stdout);
+}
+
+static unsigned int below(unsigned int n)
+{
+	return rnd() % n;
+}
+
+/* One frame of any kind; most have sensible fields, and so get far. */
+static void put_random_frame(const struct raw *r, uint32_t id)
+{
+	unsigned int type = below(F_FIN + 2), i, n;
+	struct desc d = {
+		.id = id + below(3), .len = L, .size = S, .mode = below(2),
+		.ppm = below(DBLP_PPM), .allow = below(L), .tag = rnd(),
+	};
+
+	switch (type) {
+	case F_DATA:
+		put_data(&p, below(4), below(4), L, S, S, 1);
+		break;
+	case F_DESC:
+		d.nranges = below(3);
+		for (i = 0; i < d.nranges; i++) {
+			d.range[i][0] = i * 2;
+			d.range[i][1] = 1;
+		}
+		put_desc(&p, &d);
+		break;
+	case F_MARK:
+		put_mark(&p, id + below(3), below(4), below(5000));
+		break;
+	case F_CLOSE:
+		put_close(&p, id + below(3), 1 + below(3), below(5000));
+		break;
+	case F_ACK:
+		put8(&p, F_ACK);
+		n = 1 + below(4);
+		put8(&p, n);
+		put8(&p, 1);
+		put8(&p, 0);
+		put32(&p, 1 + below(40));
+		put32(&p, below(1000));
+		put_zero(&p, 12);
+		put32(&p, 1000);
+		for (i = 0; i < n; i++) {
+			put16(&p, i ? 1 + below(3) : 0);
+			put16(&p, 1 + below(3));
+		}
+		put16(&p, below(4));
+		put16(&p, below(2));
+		break;
+	case F_DONE:
+		n = below(4);	/* segments missing */
+		put8(&p, F_DONE);
+		put8(&p, below(2));
+		put16(&p, below(10) ? !!n : below(3));
+		put32(&p, id + below(3));
+		put32(&p, n ? below(L) : 0);
+		put32(&p, n);
+		put64(&p, rnd());
+		break;
+	case F_NEED:
+		put8(&p, F_NEED);
+		put8(&p, below(2));
+		put16(&p, below(4));
+		put32(&p, id + below(3));
+		put32(&p, below(L));
+		put32(&p, below(4));
+		put32(&p, below(100));
+		put32(&p, 0);
+		put16(&p, below(9));
+		put16(&p, 4);
+		put32(&p, rnd());
+		break;
+	case F_MAP:
+		put8(&p, F_MAP);
+		put8(&p, below(2));
+		put16(&p, below(2));
+		put32(&p, id + below(3));
+		put16(&p, 4);
+		put16(&p, 0);
+		put32(&p, rnd());
+		break;
+	case F_BUDGET:
+	case F_REFUSE:
+		put8(&p, type);
+		put8(&p, 1 + below(2));
+		put16(&p, 0);
+		put32(&p, id + below(3));
+		put32(&p, below(2));
+		if (type == F_REFUSE)
+			put32(&p, below(100000));
+		break;
+	case F_INIT:
+		put_init(&p, r);
+		break;
+	case F_ECHO:
+		put_echo(&p, r);
+		break;
+	case F_CHALLENGE:
+		put8(&p, type);
+		put_zero(&p, 3);
+		put64(&p, r->peer_flow);
+		put64(&p, r->flow);
+		put64(&p, r->inc);
+		put_zero(&p, 24);
+		break;
+	case F_FIN:
+	case F_RESET:
+		/* They would end it all too soon. */
+		if (below(200)) {
+			put8(&p, F_PING);
+			put_zero(&p, 3);
+			break;
+		}
+		put8(&p, type);
+		put8(&p, 1 + below(2));
+		put16(&p, 0);
+		break;
+	case F_ACCEPT:
+		put8(&p, type);
+		put_zero(&p, 3);
+		put64(&p, r->inc);
+		put32(&p, 64);
+		break;
+	default:
+		put8(&p, type);
+		put_zero(&p, 3);
+		break;
+	}
+}
+
+/* A datagram that is noise, or right but for a few bytes. */
+static void random_datagram(struct raw *r, uint32_t id)
+{
+	unsigned int i, n;
+
+	p.len = 0;
+	if (!below(16)) {
+		n = 1 + below(1600);
+		while (p.len < n)
+			put64(&p, rnd());
+		p.len = n;
+		p.b[0] = 0x10 | (p.b[0] & 7);
+		return;
+	}
+	do {
+		r->pn += below(50) ? 1 : 1 + below(100);
+		pkt_begin(&p, r->dir, below(50) ? r->peer_flow : rnd(),
+			  below(20) ? r->pn : below(r->pn), r->low);
+		n = 1 + below(4);
+		for (i = 0; i < n; i++)
+			put_random_frame(r, id);
+		pkt_end(&p);
+	} while (!below(8) && p.len < 8000);
+	for (i = below(3) ? below(4) : 0; i; i--) {
+		n = below(p.len);
+		/* A number far ahead makes a flow deaf to all that follow. */
+		if (n >= 12 && n < 16 && below(50))
+			continue;
+		switch (below(3)) {
+		case 0:
+			p.b[n] = rnd();
+			break;
+		case 1:
+			p.b[n] ^= 1 << below(8);
+			break;
+		case 2:
+			p.b[n] = below(2) ? 0 : 0xff;
+			break;
+		}
+	}
+	if (!below(10))
+		p.len = 1 + below(p.len);
+}
+
+TEST_F_TIMEOUT(sender, random, 600)
+{
+	struct counters after;
+	int i, opened = 0;
+
+	random_seed();
+	for (i = 0; i < RANDOM; i++) {
+		if (i % 50 == 0)
+			self->raw.low = self->id += 2;
+		random_datagram(&self->raw, self->id);
+		sendto(self->raw.fd, p.b, p.len, 0, &self->to.sa, address_len(&self->to));
+		if (i % 100 == 0)
+			raw_drain(&self->raw);
+		if (i % 1000 == 0) {
+			/* Killed, it comes again. */
+			self->raw.pn = 0;
+			self->raw.low = self->id = 1;
+			self->raw.flow = rnd();
+			self->raw.inc = rnd();
+			opened += raw_connect(&self->raw);
+		}
+		if (i % 5000 == 0)
+			ASSERT_TRUE(honest_works(self)) TH_LOG("after %d packets", i);
+	}
+	EXPECT_GT(opened, RANDOM / 1000 / 2);
+	ASSERT_TRUE(counters_read(&after));
+	EXPECT_GT(counter_delta(&self->before, &after, "pkts_received"), RANDOM / 2);
+	TH_LOG("%s", moved(&self->before));
+}
+
+/* A hostile receiver: what it answers to an honest sender. */
+FIXTURE(receiver)
+{
+	struct raw raw;
+	int tx;
+	uint32_t id;		/* of the message at hand */
+	uint32_t seg;		/* the sender's segment size: three to a message */
+	struct counters before;
+};
+
+/* The honest one sends a message, and the hostile one has its data. */
+static bool next_message(FIXTURE_DATA(receiver) *self)
+{
+	static unsigned char buf[L];
+	struct pkt_hdr h;
+	size_t at;
+
+	pattern_fill(buf, L, 1, 0);
+	raw_drain(&self->raw);
+	self->id++;
+	if (dblp_send(self->tx, &self->raw.self, buf, L, NULL) != L)
+		return false;
+	if (self->id == 1 && !raw_accept(&self->raw, DBLP_WAIT_MS))
+		return false;
+	do {
+		at = raw_expect(&self->raw, &p, F_DATA, DBLP_WAIT_MS);
+		if (!at || !pkt_hdr_read(p.b + p.start, p.len - p.start, &h))
+			return false;
+	} while (h.low + get16(p.b + at + 2) != self->id);
+	self->raw.low = h.low;
+	self->seg = get16(p.b + at + 12);
+	/* All of it has been sent once its end is marked. */
+	return (L + self->seg - 1) / self->seg == 3 &&
+	       raw_expect(&self->raw, &p, F_MARK, DBLP_WAIT_MS);
+}
+
+static void answer(FIXTURE_DATA(receiver) *self)
+{
+	p.len = 0;
+	raw_begin(&self->raw, &p);
+}
+
+static const char *answered(FIXTURE_DATA(receiver) *self, const char *want)
+{
+	counters_read(&self->before);
+	if (!raw_send(&self->raw, &p))
+		return strerror(errno);
+	return moved_wait(&self->before, want);
+}
+
+/* An ACK with one range: all packets so far. */
+static void put_ack(FIXTURE_DATA(receiver) *self, uint32_t largest, unsigned int nranges,
+		    unsigned int ndone)
+{
+	put8(&p, F_ACK);
+	put8(&p, nranges);
+	put8(&p, ndone);
+	put8(&p, 0);
+	put32(&p, largest);
+	put32(&p, 0);
+	put_zero(&p, 12);
+	put32(&p, 100000);
+}
+
+/* Ends the message at hand as it should be. */
+static bool finish(FIXTURE_DATA(receiver) *self)
+{
+	char buf[256];
+	struct received r;
+
+	answer(self);
+	put_ack(self, self->raw.seen, 1, 1);
+	put16(&p, 0);
+	put16(&p, 1);
+	put16(&p, self->id - self->raw.low);
+	put16(&p, 0);
+	return raw_send(&self->raw, &p) &&
+	       dblp_recv_wait(self->tx, buf, sizeof(buf), &r) > 0 && r.completion &&
+	       r.done.outcome == DBLP_OUTCOME_OK && r.done.msg_id == self->id;
+}
+
+FIXTURE_SETUP(receiver)
+{
+	ASSERT_TRUE(netns_enter());
+	ASSERT_TRUE(loopback_mtu(1500));
+	self->tx = dblp_open(0);
+	ASSERT_GE(self->tx, 0);
+	ASSERT_EQ(0, set_int(self->tx, SOL_DBLP, DBLP_SO_COMPLETIONS, 1));
+	ASSERT_TRUE(raw_open(&self->raw, AF_INET, 0x1111222233334444));
+	self->id = 0;
+	ASSERT_TRUE(next_message(self));
+	ASSERT_TRUE(finish(self));
+	ASSERT_TRUE(next_message(self));
+	ASSERT_TRUE(counters_read(&self->before));
+}
+
+FIXTURE_TEARDOWN(receiver)
+{
+	close(self->tx);
+	close(self->raw.fd);
+}
+
+TEST_F(receiver, acks)
+{
+	int i;
+
+	for (i = 0; i < 9; i++) {
+		answer(self);
+		put_ack(self, self->raw.seen + (i == 0 ? 1000 : i == 1 ? 0x40000000 : 0),
+			i == 2 ? 0 : i == 3 ? 33 : i == 4 ? 2 : 1, i == 5 ? 17 : 0);
+		switch (i) {
+		case 2:			/* no range */
+			break;
+		case 3:			/* more than there may be */
+			while (p.len < HDR_LEN + 28 + 33 * 4) {
+				put16(&p, p.len == HDR_LEN + 28 ? 0 : 1);
+				put16(&p, 1);
+			}
+			break;
+		case 4:			/* ranges that touch: no gap between them */
+			put16(&p, 0);
+			put16(&p, 1);
+			put16(&p, 0);
+			put16(&p, 1);
+			break;
+		case 5:
+			put16(&p, 0);
+			put16(&p, 1);
+			put_zero(&p, 17 * 4);
+			break;
+		case 6:			/* first gap */
+			put16(&p, 1);
+			put16(&p, 1);
+			break;
+		case 7:			/* empty range */
+			put16(&p, 0);
+			put16(&p, 0);
+			break;
+		case 8:			/* down below the first number */
+			put16(&p, 0);
+			put16(&p, 65535);
+			break;
+		default:
+			put16(&p, 0);
+			put16(&p, 1);
+			break;
+		}
+		EXPECT_STREQ("ack+1", answered(self, "ack+1")) TH_LOG("case %d", i);
+	}
+	EXPECT_TRUE(finish(self));
+}
+
+/* Ids that were never given out: no harm. */
+TEST_F(receiver, done_before_sent)
+{
+	answer(self);
+	put_ack(self, self->raw.seen, 1, 1);
+	put16(&p, 0);
+	put16(&p, 1);
+	put16(&p, 500);
+	put16(&p, 0);
+	EXPECT_STREQ("", answered(self, ""));
+	EXPECT_TRUE(finish(self));
+}
+
+static void put_done(uint32_t id, unsigned int verdict, unsigned int parts, uint32_t bytes,
+		     uint32_t segs, uint64_t digest)
+{
+	put8(&p, F_DONE);
+	put8(&p, verdict);
+	put16(&p, parts);
+	put32(&p, id);
+	put32(&p, bytes);
+	put32(&p, segs);
+	put64(&p, digest);
+}
+
+static void put_need(uint32_t id, unsigned int enc, unsigned int pass, uint32_t base,
+		     unsigned int segs, const void *list, unsigned int len)
+{
+	put8(&p, F_NEED);
+	put8(&p, enc);
+	put16(&p, pass);
+	put32(&p, id);
+	put32(&p, 1000);
+	put32(&p, 1);
+	put32(&p, 0);
+	put32(&p, base);
+	put16(&p, segs);
+	put16(&p, len);
+	put_bytes(&p, list, len);
+}
+
+static void put_map(uint32_t id, unsigned int enc, unsigned int part, const void *list,
+		    unsigned int len)
+{
+	put8(&p, F_MAP);
+	put8(&p, enc);
+	put16(&p, part);
+	put32(&p, id);
+	put16(&p, len);
+	put16(&p, 0);
+	put_bytes(&p, list, len);
+}
+
+TEST_F(receiver, unknown_messages)
+{
+	answer(self);
+	put_done(self->id + 100, 0, 0, 0, 0, 0);
+	EXPECT_STREQ("msg_unknown+1", answered(self, "msg_unknown+1"));
+	answer(self);
+	put_need(self->id + 100, 0, 1, 0, 3, "\2", 1);
+	EXPECT_STREQ("msg_unknown+1", answered(self, "msg_unknown+1"));
+	answer(self);
+	put_map(self->id + 100, 0, 0, "\2", 1);
+	EXPECT_STREQ("msg_unknown+1", answered(self, "msg_unknown+1"));
+	answer(self);
+	put8(&p, F_REFUSE);
+	put8(&p, 1);
+	put16(&p, 0);
+	put32(&p, self->id + 100);
+	put64(&p, 5);
+	EXPECT_STREQ("msg_unknown+1", answered(self, "msg_unknown+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, wrong_pass)
+{
+	answer(self);
+	put_need(self->id, 0, 7, 0, 3, "\2", 1);
+	EXPECT_STREQ("pass+1", answered(self, "pass+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, lists)
+{
+	size_t at;
+	int i;
+
+	/* Once it has asked, answers count. */
+	at = raw_expect(&self->raw, &p, F_MARK, DBLP_WAIT_MS);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, get16(p.b + at + 2));
+	for (i = 0; i < 7; i++) {
+		answer(self);
+		switch (i) {
+		case 0:			/* a bit beyond the message */
+			put_need(self->id, 0, 1, 0, 3, "\x08", 1);
+			break;
+		case 1:			/* base not a multiple of 8 */
+			put_need(self->id, 0, 1, 4, 3, "\2", 1);
+			break;
+		case 2:			/* covers more than there is */
+			put_need(self->id, 0, 1, 0, 4, "\2", 1);
+			break;
+		case 3:			/* ranges backwards */
+			put_need(self->id, 1, 1, 0, 3, "\0\2\0\1\0\0\0\1", 8);
+			break;
+		case 4:			/* empty range */
+			put_need(self->id, 1, 1, 0, 3, "\0\0\0\0", 4);
+			break;
+		case 5:			/* unknown encoding */
+			put_need(self->id, 2, 1, 0, 3, "\2", 1);
+			break;
+		case 6:			/* base beyond the message */
+			put_need(self->id, 0, 1, 8, 3, "\2", 1);
+			break;
+		}
+		EXPECT_STREQ("map+1", answered(self, "map+1")) TH_LOG("case %d", i);
+	}
+	EXPECT_TRUE(finish(self));
+}
+
+/* A map that never fits its digest ends the message, and says so. */
+TEST_F(receiver, digest)
+{
+	char buf[256];
+	struct received r;
+	size_t at;
+	int i;
+
+	answer(self);
+	put_done(self->id, 1, 1, self->seg, 1, 0x1234);
+	EXPECT_STREQ("", answered(self, ""));
+	for (i = 1; i <= 8; i++) {
+		answer(self);
+		put_map(self->id, 0, 0, "\2", 1);
+		EXPECT_STREQ("digest+1", answered(self, "digest+1")) TH_LOG("time %d", i);
+		if (i == 8)
+			break;
+		/* It asks anew. */
+		do {
+			at = raw_expect(&self->raw, &p, F_MARK, DBLP_WAIT_MS);
+			ASSERT_NE(0, at);
+		} while (!(get64(p.b + at + 8) & 1));
+	}
+	ASSERT_GT(dblp_recv_wait(self->tx, buf, sizeof(buf), &r), 0);
+	ASSERT_TRUE(r.completion);
+	EXPECT_EQ(DBLP_OUTCOME_UNKNOWN, r.done.outcome);
+	EXPECT_EQ(EBADMSG, r.done.error);
+	EXPECT_FALSE(r.has_map);
+	/* Only that message.  What it took is no longer in flight. */
+	answer(self);
+	put_ack(self, self->raw.seen, 1, 0);
+	put16(&p, 0);
+	put16(&p, 1);
+	EXPECT_STREQ("", answered(self, ""));
+	ASSERT_TRUE(next_message(self));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, wrong_direction)
+{
+	answer(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("direction+1", answered(self, "direction+1"));
+	answer(self);
+	put_mark(&p, self->id, 1, 0);
+	EXPECT_STREQ("direction+1", answered(self, "direction+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, wrong_flow_and_address)
+{
+	struct raw other = self->raw;
+
+	p.len = 0;
+	pkt_begin(&p, HDR_REV, 0x31313131, ++self->raw.pn, 1);
+	put_done(self->id, 0, 0, 0, 0, 0);
+	EXPECT_STREQ("flow+1", answered(self, "flow+1"));
+
+	ASSERT_TRUE(raw_open(&other, AF_INET, 0));
+	other.peer = self->raw.peer;
+	answer(self);
+	put_done(self->id, 1, 0, 0, 0, 0);
+	counters_read(&self->before);
+	ASSERT_TRUE(raw_send(&other, &p));
+	EXPECT_STREQ("addr+1", moved_wait(&self->before, "addr+1"));
+	close(other.fd);
+	EXPECT_TRUE(finish(self));
+}
+
+static void put_reset(uint64_t flow, unsigned int reason)
+{
+	p.len = 0;
+	pkt_begin(&p, HDR_REV, flow, 0, 0);
+	put8(&p, F_RESET);
+	put8(&p, reason);
+	put16(&p, 0);
+}
+
+static bool died(FIXTURE_DATA(receiver) *self)
+{
+	char buf[256];
+	struct received r;
+
+	return dblp_recv_wait(self->tx, buf, sizeof(buf), &r) > 0 && r.completion &&
+	       r.done.outcome == DBLP_OUTCOME_UNKNOWN && r.done.error == ECONNRESET &&
+	       r.done.missing_bytes == L;
+}
+
+/* It must name the flow that is not known: a guess does nothing. */
+TEST_F(receiver, reset_guessed)
+{
+	put_reset(self->raw.flow + 1, 2);
+	EXPECT_STREQ("flow+1", answered(self, "flow+1"));
+	put_reset(self->raw.flow, 0);
+	EXPECT_STREQ("value+1", answered(self, "value+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, reset_closed)
+{
+	put_reset(self->raw.flow, 2);
+	EXPECT_STREQ("", answered(self, ""));
+	EXPECT_TRUE(died(self));
+}
+
+/* That the flow is not known may have overtaken the handshake: it is asked again. */
+TEST_F(receiver, reset_unknown)
+{
+	raw_drain(&self->raw);
+	put_reset(self->raw.flow, 1);
+	EXPECT_STREQ("", answered(self, ""));
+	ASSERT_NE(0, raw_expect(&self->raw, &p, F_PING, DBLP_WAIT_MS));
+	/* An answer clears it ... */
+	EXPECT_TRUE(finish(self));
+	ASSERT_TRUE(next_message(self));
+	/* ... and the same again does not. */
+	put_reset(self->raw.flow, 1);
+	EXPECT_STREQ("", answered(self, ""));
+	raw_drain(&self->raw);
+	while (raw_expect(&self->raw, &p, F_MARK, DBLP_WAIT_MS)) {
+		put_reset(self->raw.flow, 1);
+		raw_send(&self->raw, &p);
+		if (wait_events(self->tx, POLLIN, 100))
+			break;
+	}
+	EXPECT_TRUE(died(self));
+}
+
+TEST_F(receiver, undefined_values)
+{
+	answer(self);
+	put_done(self->id, 2, 0, 0, 0, 0);
+	EXPECT_STREQ("value+1", answered(self, "value+1"));
+	answer(self);
+	put8(&p, F_BUDGET);
+	put8(&p, 3);
+	put16(&p, 0);
+	put32(&p, self->id);
+	put32(&p, 0);
+	EXPECT_STREQ("value+1", answered(self, "value+1"));
+	answer(self);
+	put8(&p, F_REFUSE);
+	put8(&p, 2);
+	put16(&p, 0);
+	put32(&p, self->id);
+	put64(&p, 5);
+	EXPECT_STREQ("value+1", answered(self, "value+1"));
+	/* Verdicts that contradict themselves or the bound. */
+	answer(self);
+	put_done(self->id, 0, 1, self->seg, 1, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	answer(self);
+	put_done(self->id, 1, 0, self->seg, 1, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	answer(self);
+	put_done(self->id, 1, 1, 0, 1, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	answer(self);
+	put_done(self->id, 1, 1, L, 4, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	answer(self);
+	put_done(self->id, 1, 1, L + 1, 3, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	answer(self);
+	put_done(self->id, 1, 64, 1, 1, 0x1234);
+	EXPECT_STREQ("map+1", answered(self, "map+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F(receiver, refusal)
+{
+	char buf[256];
+	struct received r;
+
+	answer(self);
+	put8(&p, F_REFUSE);
+	put8(&p, 1);
+	put16(&p, 0);
+	put32(&p, self->id);
+	put64(&p, 2999);
+	EXPECT_STREQ("", answered(self, ""));
+	ASSERT_GT(dblp_recv_wait(self->tx, buf, sizeof(buf), &r), 0);
+	EXPECT_EQ(DBLP_OUTCOME_REFUSED, r.done.outcome);
+	EXPECT_EQ(2999, r.done.limit);
+}
+
+TEST_F(receiver, replay)
+{
+	answer(self);
+	put_ack(self, self->raw.seen, 1, 0);
+	put16(&p, 0);
+	put16(&p, 1);
+	EXPECT_STREQ("", answered(self, ""));
+	EXPECT_STREQ("dup_packet+1", answered(self, "dup_packet+1"));
+	EXPECT_TRUE(finish(self));
+}
+
+TEST_F_TIMEOUT(receiver, random, 600)
+{
+	static unsigned char buf[L];
+	struct dblp_send_params params = { .tolerance_ppm = 300000 };
+	struct send_extra x = { .params = &params, .flags = MSG_DONTWAIT };
+	unsigned int outcomes[4] = { }, accepted = 0, i;
+	uint32_t dead = 200;
+	struct received r;
+	char done[1024];
+
+	random_seed();
+	ASSERT_EQ(0, setsockopt(self->tx, SOL_DBLP, DBLP_SO_DEAD_TIME, &dead, sizeof(dead)));
+	for (i = 0; i < RANDOM; i++) {
+		if (i % 20 == 0) {
+			dblp_send(self->tx, &self->raw.self, buf, L, &x);
+			/* Killed, the flow comes again. */
+			accepted += raw_accept(&self->raw, 0);
+		}
+		random_datagram(&self->raw, self->raw.low);
+		sendto(self->raw.fd, p.b, p.len, 0, &self->raw.peer.sa,
+		       address_len(&self->raw.peer));
+		while (dblp_recv(self->tx, done, sizeof(done), MSG_DONTWAIT, &r) >= 0) {
+			ASSERT_TRUE(r.completion);
+			ASSERT_LE(r.done.outcome, DBLP_OUTCOME_UNKNOWN);
+			ASSERT_LE(r.done.missing_bytes, L);
+			ASSERT_LE(r.done.missing_segs, 3);
+			outcomes[r.done.outcome]++;
+			if (self->raw.low <= r.done.msg_id)
+				self->raw.low = r.done.msg_id + 1;
+		}
+	}
+	TH_LOG("%u flows; outcomes ok %u below %u refused %u unknown %u", accepted,
+	       outcomes[0], outcomes[1], outcomes[2], outcomes[3]);
+	TH_LOG("%s", moved(&self->before));
+	EXPECT_GT(accepted, 5);
+	for (i = 0; i < ARRAY_SIZE(outcomes); i++)
+		EXPECT_GT(outcomes[i], 0) TH_LOG("outcome %u", i);
+
+	/* After all that, an honest receiver gets what is sent. */
+	close(self->raw.fd);
+	self->raw.fd = dblp_open_bound(AF_INET, &self->raw.self);
+	ASSERT_GE(self->raw.fd, 0);
+	pattern_fill(buf, L, 1, 0);
+	ASSERT_EQ(L, dblp_send(self->tx, &self->raw.self, buf, L, NULL));
+	ASSERT_EQ(L, dblp_recv_wait(self->raw.fd, buf, L, &r));
+	EXPECT_EQ(0, pattern_diff(buf, L, 1, 0));
+}
+
+TEST_HARNESS_MAIN
