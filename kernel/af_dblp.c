@@ -333,6 +333,7 @@ static int dblp_release(struct socket *sock)
 	hlist_del_init_rcu(&dsk->node);
 	spin_unlock(&dn->lock);
 	dblp_queue_purge(dsk);
+	sock_prot_inuse_add(sock_net(sk), &dblp_proto, -1);
 
 	sock_orphan(sk);
 	sock->sk = NULL;
@@ -393,6 +394,7 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol, int k
 	sk->sk_sndbuf = READ_ONCE(dblp_sysctl_wmem[1]);
 	sk->sk_rcvbuf = READ_ONCE(dblp_sysctl_rmem[1]);
 	sk_sockets_allocated_inc(sk);
+	sock_prot_inuse_add(net, &dblp_proto, 1);
 
 	dsk = dblp_sk(sk);
 	spin_lock_init(&dsk->flows_lock);

@@ -195,6 +195,7 @@ void dblp_out_purge(struct dblp_flow *f);
 /* Sends @len bytes to a peer with which there is no flow; softirq. */
 void dblp_out_bare(struct dblp_sock *dsk, const struct dblp_addr *peer,
 		   const struct in6_addr *local, const u8 *buf, u32 len);
+int dblp_out_init(void);
 void dblp_out_exit(void);
 
 /* timer.c */

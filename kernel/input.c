@@ -93,6 +93,8 @@ static void dblp_input_rx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 		dblp_reject(d->dsk, r->f.id, DBLP_REJECT_CLOSED);
 		goto out;
 	}
+	/* Options may have changed it. */
+	r->rx.cfg.limit = dblp_max_message(d->dsk);
 	ret = dblp_rx_input(&r->rx, d->skb->data + off, dblp_dgram_linear(d, off, h->len), h,
 			    d->ecn, &pkt, now);
 	if (ret != DBLP_READ_LINEAR)

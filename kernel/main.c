@@ -24,9 +24,12 @@ static int __init dblp_init(void)
 
 	if (dblp_family <= 0 || dblp_family >= AF_MAX)
 		return -EINVAL;
-	err = dblp_netns_init();
+	err = dblp_out_init();
 	if (err)
 		return err;
+	err = dblp_netns_init();
+	if (err)
+		goto err_netns;
 	err = dblp_mem_init();
 	if (err)
 		goto err_mem;
@@ -39,6 +42,8 @@ err_af:
 	dblp_mem_exit();
 err_mem:
 	dblp_netns_exit();
+err_netns:
+	dblp_out_exit();
 	return err;
 }
 

@@ -243,12 +243,31 @@ static void dblp_txm_complete(struct dblp_txm *t)
 	c->phase = m->phase;
 }
 
+/* Who wants no completions learns of a dead peer as with other connected sockets. */
+static void dblp_txm_report(const struct dblp_txm *t)
+{
+	struct sock *sk = &t->dsk->sk;
+	struct dblp_sock *dsk = t->dsk;
+	bool report;
+
+	if (t->notify || t->m.outcome != DBLP_TX_UNKNOWN)
+		return;
+	spin_lock_bh(&dsk->flows_lock);
+	report = dsk->connected && !dsk->closing && dblp_addr_equal(&dsk->peer, &t->peer);
+	spin_unlock_bh(&dsk->flows_lock);
+	if (!report)
+		return;
+	WRITE_ONCE(sk->sk_err, t->m.error);
+	sk_error_report(sk);
+}
+
 void dblp_txm_done(struct dblp_txm *t, u64 flow)
 {
 	struct dblp_sock *dsk = t->dsk;
 	u32 kept = dblp_txm_kept(t->m.nsegs), freed;
 
 	dblp_txm_count(t);
+	dblp_txm_report(t);
 	trace_dblp_msg_done(flow, t->m.id, t->m.outcome, t->m.error, t->m.len,
 			    t->m.missing_bytes, t->m.sent_bytes, t->m.resent_bytes,
 			    t->m.completed_at - t->m.submitted_at);

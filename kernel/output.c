@@ -37,8 +37,20 @@ static struct dblp_out_cb *dblp_out_cb(struct sk_buff *skb)
 	return (struct dblp_out_cb *)skb->cb;
 }
 
-/* Where packets are built; bottom halves are off. */
-static DEFINE_PER_CPU(struct page_frag, dblp_frag);
+/*
+ * Where packets are built, while bottom halves are off.
+ * @frag: pages; what is built there is not copied again
+ * @spare: for a packet that does not fit into the page that is to be had, when memory is
+ *	too fragmented for larger ones
+ * @use_spare: it is there
+ */
+struct dblp_workbench {
+	struct page_frag frag;
+	bool use_spare;
+	u8 spare[DBLP_ROOM_MAX];
+};
+
+static struct dblp_workbench __percpu *dblp_bench;
 
 /* ---- routes --------------------------------------------------------------------- */
 
@@ -256,15 +268,15 @@ void dblp_out_purge(struct dblp_flow *f)
 
 u8 *dblp_out_room(struct dblp_flow *f, u32 room)
 {
-	struct page_frag *frag = this_cpu_ptr(&dblp_frag);
+	struct dblp_workbench *w = this_cpu_ptr(dblp_bench);
 
 	lockdep_assert_held(&f->lock);
-	if (!skb_page_frag_refill(room, frag, GFP_ATOMIC | __GFP_NOWARN))
+	if (!skb_page_frag_refill(room, &w->frag, GFP_ATOMIC | __GFP_NOWARN))
 		return NULL;
-	/* A single page may be all there is, and less than a jumbo frame. */
-	if (frag->size - frag->offset < room)
-		return NULL;
-	return page_address(frag->page) + frag->offset;
+	w->use_spare = w->frag.size - w->frag.offset < room;
+	if (!w->use_spare)
+		return page_address(w->frag.page) + w->frag.offset;
+	return room <= sizeof(w->spare) ? w->spare : NULL;
 }
 
 static bool dblp_out_fits(const struct dblp_flow *f, u32 len, bool ect)
@@ -308,33 +320,65 @@ static struct sk_buff *dblp_out_skb(u32 tailroom)
 	return skb;
 }
 
+/* A copy of what is on the spare bench, in single pages. */
+static struct sk_buff *dblp_out_skb_spare(const u8 *spare, u32 len)
+{
+	struct sk_buff *skb;
+	int err;
+
+	skb = alloc_skb_with_frags(DBLP_HEADROOM + DBLP_TAILROOM, len, 0, &err,
+				   GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, DBLP_HEADROOM);
+	skb->data_len = len;
+	skb->len += len;
+	if (skb_store_bits(skb, 0, spare, len)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	return skb;
+}
+
+static struct sk_buff *dblp_out_first(struct dblp_workbench *w, u32 len)
+{
+	struct sk_buff *skb;
+
+	if (w->use_spare)
+		return dblp_out_skb_spare(w->spare, len);
+	skb = dblp_out_skb(DBLP_TAILROOM);
+	if (skb)
+		dblp_out_append(skb, &w->frag, len);
+	return skb;
+}
+
 int dblp_out_commit(struct dblp_flow *f, u32 len, bool ect)
 {
-	struct page_frag *frag = this_cpu_ptr(&dblp_frag);
+	struct dblp_workbench *w = this_cpu_ptr(dblp_bench);
 	struct dblp_out_cb *cb;
 	struct sk_buff *skb;
 
 	lockdep_assert_held(&f->lock);
 	dblp_mib_inc(dblp_sk_net(f->dsk), DBLP_MIB_PKTS_SENT);
-	if (dblp_out_fits(f, len, ect) && dblp_out_append(f->out.open, frag, len)) {
+	if (!w->use_spare && dblp_out_fits(f, len, ect) &&
+	    dblp_out_append(f->out.open, &w->frag, len)) {
 		cb = dblp_out_cb(f->out.open);
 		cb->last = len;
 		cb->packets++;
 		return 0;
 	}
-	skb = dblp_out_skb(DBLP_TAILROOM);
+	skb = dblp_out_first(w, len);
 	if (!skb) {
 		dblp_mib_inc(dblp_sk_net(f->dsk), DBLP_MIB_XMIT_DROPPED);
 		return -ENOMEM;
 	}
-	dblp_out_append(skb, frag, len);
 	cb = dblp_out_cb(skb);
 	cb->size = len;
 	cb->last = len;
 	cb->packets = 1;
 	cb->ect = ect;
 	__skb_queue_tail(&f->out.queue, skb);
-	f->out.open = skb;
+	f->out.open = w->use_spare ? NULL : skb;
 	return 0;
 }
 
@@ -364,15 +408,21 @@ err:
 	dblp_mib_inc(dblp_sk_net(dsk), DBLP_MIB_XMIT_DROPPED);
 }
 
+int __init dblp_out_init(void)
+{
+	dblp_bench = alloc_percpu(struct dblp_workbench);
+	return dblp_bench ? 0 : -ENOMEM;
+}
+
 void dblp_out_exit(void)
 {
-	struct page_frag *frag;
+	struct page *page;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		frag = per_cpu_ptr(&dblp_frag, cpu);
-		if (frag->page)
-			put_page(frag->page);
-		frag->page = NULL;
+		page = per_cpu_ptr(dblp_bench, cpu)->frag.page;
+		if (page)
+			put_page(page);
 	}
+	free_percpu(dblp_bench);
 }

@@ -154,7 +154,8 @@ int __net_init dblp_proc_init(struct net *net)
 		return -ENOMEM;
 	if (!proc_create_net_single("snmp", 0444, dir, dblp_snmp_show, NULL))
 		goto err;
-	if (!proc_create_net("flows", 0444, dir, &dblp_flows_ops,
+	/* Ids of flows are what keeps strangers from speaking in them. */
+	if (!proc_create_net("flows", 0400, dir, &dblp_flows_ops,
 			     sizeof(struct dblp_flows_iter)))
 		goto err;
 	return 0;

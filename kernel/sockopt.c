@@ -115,12 +115,6 @@ static int dblp_set_dead_time(struct dblp_sock *dsk, sockptr_t val, unsigned int
 	return 0;
 }
 
-static void dblp_flow_limit(struct dblp_flow *f)
-{
-	if (!f->sender)
-		dblp_rxflow(f)->rx.cfg.limit = dblp_max_message(f->dsk);
-}
-
 static int dblp_set_max_message(struct dblp_sock *dsk, sockptr_t val, unsigned int len)
 {
 	u64 v;
@@ -132,7 +126,6 @@ static int dblp_set_max_message(struct dblp_sock *dsk, sockptr_t val, unsigned i
 	if (!v || v > DBLP_MAX_MESSAGE)
 		return -EINVAL;
 	WRITE_ONCE(dsk->max_message, v);
-	dblp_flows_each(dsk, dblp_flow_limit);
 	return 0;
 }
 

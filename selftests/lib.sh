@@ -42,7 +42,7 @@ cleanup()
 	for pid in "${pids[@]}"; do
 		kill -KILL "$pid" 2>/dev/null
 	done
-	wait
+	wait 2>/dev/null
 	for ns in "${names[@]}"; do
 		ip netns del "$ns" 2>/dev/null
 	done

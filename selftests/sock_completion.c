@@ -411,7 +411,6 @@ static int transfer(FIXTURE_DATA(holes) *self, size_t len, const struct send_ext
 		CHECK(c->map_segs == nsegs && c->map_words == words);
 		CHECK(!memcmp(c->map, map, words * 8));
 	}
-	CHECK(c->done.lost_segs >= c->done.missing_segs || c->done.mode == DBLP_MODE_EAGER);
 	return r->info.missing_segs;
 }
 
@@ -441,7 +440,8 @@ TEST_F(holes, within_bound)
 	EXPECT_EQ(1ULL << 3 | 1ULL << 7 | 1ULL << 15, map[0]);
 	EXPECT_EQ(3 * self->seg - 5, r.info.missing_bytes);
 	EXPECT_EQ(0, c.done.retransmitted_bytes);
-	EXPECT_EQ(3, c.done.lost_segs);
+	/* As far as known: the verdict may come before the last loss is found. */
+	EXPECT_LE(c.done.lost_segs, 3);
 	EXPECT_EQ(3, self->path->lost);
 }
 
@@ -461,7 +461,8 @@ TEST_F(holes, beyond_bound)
 	EXPECT_EQ(0, map[0] & ~0xaaaULL);
 	EXPECT_EQ(2 * self->seg, r.info.allowed_bytes);
 	EXPECT_GE(c.done.retransmitted_bytes, 4 * self->seg);
-	EXPECT_EQ(6, c.done.lost_segs);
+	EXPECT_GE(c.done.lost_segs, 4);
+	EXPECT_LE(c.done.lost_segs, 6);
 }
 
 TEST_F(holes, reliable)

@@ -75,8 +75,7 @@ void PathSim::run_until(uint64_t t) {
       case What::kArrive:
         f.counts.delivered++;
         f.counts.bytes += e.size;
-        dblp_ackset_add(&f.set, e.pn, e.ce ? DBLP_ECN_CE : DBLP_ECN_ECT0, true, now_,
-                        spec_.rtprop);
+        dblp_ackset_add(&f.set, e.pn, e.ce ? DBLP_ECN_CE : DBLP_ECN_ECT0, true, now_, spec_.rtprop);
         ack_due(f);
         break;
       case What::kAckTimer:

@@ -25,12 +25,12 @@ constexpr uint64_t kSec = 1000 * kMs;
 constexpr uint32_t kPacket = 1472;  // UDP payload of a full packet
 
 struct PathSpec {
-  uint64_t rate;         // bytes/s
-  uint64_t rtprop;       // ns, half of it each way
-  uint64_t queue;        // bytes that may wait
-  double loss = 0;       // share lost after the queue
-  uint64_t ce_above = 0; // bytes waiting above which packets are marked, 0 never
-  uint64_t jitter = 0;   // ns at most by which an ACK is late; ACKs keep their order
+  uint64_t rate;          // bytes/s
+  uint64_t rtprop;        // ns, half of it each way
+  uint64_t queue;         // bytes that may wait
+  double loss = 0;        // share lost after the queue
+  uint64_t ce_above = 0;  // bytes waiting above which packets are marked, 0 never
+  uint64_t jitter = 0;    // ns at most by which an ACK is late; ACKs keep their order
 
   uint64_t bdp() const { return rate * (rtprop / 1000) / 1000000; }
 };
@@ -50,10 +50,10 @@ class PathSim {
   void set_active(uint32_t flow, bool active);
 
   struct Counts {
-    uint64_t sent = 0, delivered = 0;        // packets, delivered to the receiver
+    uint64_t sent = 0, delivered = 0;  // packets, delivered to the receiver
     uint64_t queue_drops = 0, path_drops = 0;
     uint64_t spurious = 0, persistent = 0;
-    uint64_t bytes = 0;                      // delivered
+    uint64_t bytes = 0;  // delivered
   };
   Counts counts(uint32_t flow) const;
   Counts total() const;

@@ -114,8 +114,7 @@ TEST(Rtt, ExtremeSamplesAreCut) {
   dblp_rtt_sample(&r, 0, 0, kSec);
   EXPECT_EQ(r.min_rtt, 1u);
   EXPECT_GE(r.srtt, 1u);
-  for (int i = 0; i < 100; i++)
-    dblp_rtt_sample(&r, std::numeric_limits<uint64_t>::max(), 0, kSec);
+  for (int i = 0; i < 100; i++) dblp_rtt_sample(&r, std::numeric_limits<uint64_t>::max(), 0, kSec);
   EXPECT_LE(r.srtt, DBLP_RTT_MAX_NS);
   EXPECT_EQ(dblp_rtt_pto(&r, 40), DBLP_PTO_MAX_NS);
 }

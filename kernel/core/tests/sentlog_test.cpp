@@ -523,9 +523,8 @@ TEST_F(Sentlog, AnAckCostsNoMoreThanItsNews) {
     const u64 pn = push();
     now_ += kUs;
     // Every second one comes only with the next, so a gap is always open.
-    const std::vector<Range> ranges =
-        pn % 2 ? std::vector<Range>{{pn - 60000, pn}}
-               : std::vector<Range>{{pn, pn}, {pn - 60000, pn - 2}};
+    const std::vector<Range> ranges = pn % 2 ? std::vector<Range>{{pn - 60000, pn}}
+                                             : std::vector<Range>{{pn, pn}, {pn - 60000, pn - 2}};
     ASSERT_EQ(ack(frame(ranges)), 0);
     ASSERT_LE(acked_.size(), 2u);
   }

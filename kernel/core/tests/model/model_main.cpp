@@ -11,6 +11,7 @@ using namespace dblp::model;
 int main(int argc, char** argv) {
   Bounds bounds;
   uint64_t max_states = 50'000'000;
+  uint32_t only = 0;
   bool expect = false, verbose = false;
 
   for (int i = 1; i < argc; i++) {
@@ -27,14 +28,16 @@ int main(int argc, char** argv) {
       bounds.rx_timers = static_cast<uint32_t>(atoi(argv[++i]));
     } else if (!strcmp(argv[i], "--duplicates") && more) {
       bounds.duplicates = static_cast<uint32_t>(atoi(argv[++i]));
-    } else if (!strcmp(argv[i], "--bare-acks")) {
-      bounds.bare_acks = true;
+    } else if (!strcmp(argv[i], "--segments") && more) {
+      only = static_cast<uint32_t>(atoi(argv[++i]));
+    } else if (!strcmp(argv[i], "--acks")) {
+      bounds.acks = true;
     } else if (!strcmp(argv[i], "--max-states") && more) {
       max_states = strtoull(argv[++i], nullptr, 0);
     } else {
       fprintf(stderr,
               "usage: model_main [--packets N] [--tx-timers N] [--rx-timers N] [--duplicates N]\n"
-              "                  [--bare-acks] [--max-states N] [--verbose] [--expect-violation]\n");
+              "                  [--acks] [--segments N]\n                  [--max-states N] [--verbose] [--expect-violation]\n");
       return 2;
     }
   }
@@ -49,6 +52,7 @@ int main(int argc, char** argv) {
       for (uint8_t mode : {0, 1})
         for (int ending = 0; ending < 3; ending++)
           for (bool protect : {false, true}) {
+            if (only && segments != only) continue;
             const Config c{segments, allow, mode, ending == 1, ending == 2, protect, true};
             const Result r = search(c, bounds, max_states);
             configs++;

@@ -61,13 +61,13 @@ struct Origin {
 };
 
 // Replays the way to state @at, then @last, and writes it down.
-std::string tell(const Config& config, bool bare_acks, const std::vector<Origin>& origins, uint32_t at,
+std::string tell(const Config& config, bool acks, const std::vector<Origin>& origins, uint32_t at,
                  const Action* last, const char* violated) {
   std::vector<Action> way;
   for (uint32_t i = at; i; i = origins[i].parent) way.push_back(origins[i].action);
   std::string out = std::string(violated) + "\n  " + config.describe() + "\n";
 
-  start(config, bare_acks);
+  start(config, acks);
   auto step = [&out](const Action& a) {
     out += "  " + describe(a);
     if (a.step == Step::deliver || a.step == Step::duplicate) {
@@ -97,7 +97,7 @@ Result search(const Config& config, const Bounds& bounds, uint64_t max_states) {
   std::vector<Origin> origins;
   std::deque<Waiting> frontier;
 
-  start(config, bounds.bare_acks);
+  start(config, bounds.acks);
   Snapshots snapshots;
   auto visit = [&](uint32_t parent, const Action& action, uint32_t depth) {
     if (!seen.insert(fingerprint()).second) return;
@@ -118,7 +118,7 @@ Result search(const Config& config, const Bounds& bounds, uint64_t max_states) {
       act(a);
       result.steps++;
       if (world.violated) {
-        result.violation = tell(config, bounds.bare_acks, origins, state.index, &a, world.violated);
+        result.violation = tell(config, bounds.acks, origins, state.index, &a, world.violated);
         return result;
       }
       if (origins.size() < max_states)
@@ -131,7 +131,7 @@ Result search(const Config& config, const Bounds& bounds, uint64_t max_states) {
       snapshots.restore(state.saved);
       result.continuations++;
       if (!run_to_the_end(drop)) {
-        result.violation = tell(config, bounds.bare_acks, origins, state.index, nullptr, world.violated);
+        result.violation = tell(config, bounds.acks, origins, state.index, nullptr, world.violated);
         return result;
       }
     }

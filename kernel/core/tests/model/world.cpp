@@ -82,25 +82,42 @@ void on_tx_reject(void*, enum dblp_reject) {}
 const dblp_rx_ops kOps = {on_open,    on_claim,    on_store,     on_judged,
                           on_release, on_free_kib, on_rx_reject};
 
-// Says nothing but which numbers arrived.
-bool is_bare_ack(const Packet& p) {
-  dblp_hdr h;
-  dblp_reader r;
-  dblp_frame f;
-  if (!p.rev || dblp_hdr_get(p.bytes, p.len, &h)) return false;
-  dblp_reader_init(&r, p.bytes, p.len, &h);
-  while (dblp_frame_next(&r, &f) == 1)
-    if (f.type != DBLP_F_ACK || f.u.ack.ndone) return false;
-  return true;
-}
-
 void remove_packet(uint32_t i) {
   for (uint32_t k = i + 1; k < world.packets; k++) world.net[k - 1] = world.net[k];
   memset(&world.net[--world.packets], 0, sizeof(Packet));
 }
 
+// Leaves out PING and ACK frames that complete nothing; returns the length, 0 if nothing
+// is left.
+uint32_t without_acks(const uint8_t* bytes, uint32_t len, uint8_t* out) {
+  dblp_writer w{out, kMaxBytes, DBLP_HDR_LEN};
+  dblp_hdr h;
+  dblp_reader r;
+  dblp_frame f;
+  if (dblp_hdr_get(bytes, len, &h)) return 0;
+  dblp_reader_init(&r, bytes, len, &h);
+  while (dblp_frame_next(&r, &f) == 1)
+    if (f.type != DBLP_F_PING && (f.type != DBLP_F_ACK || f.u.ack.ndone)) dblp_frame_put(&w, &f);
+  if (w.len == DBLP_HDR_LEN) return 0;
+  h.len = static_cast<uint16_t>(w.len);
+  dblp_hdr_put(out, &h);
+  return w.len;
+}
+
+bool is_bare_ack(const Packet& p) {
+  uint8_t rest[kMaxBytes];
+  return p.rev && !without_acks(p.bytes, p.len, rest);
+}
+
 void emit(bool rev, const uint8_t* bytes, uint32_t len) {
+  uint8_t rest[kMaxBytes];
+
   if (world.packets == kMaxPackets || len > kMaxBytes) return violate("the model is too small");
+  if (!world.acks && (rev || bytes[DBLP_HDR_LEN] == DBLP_F_PING)) {
+    len = without_acks(bytes, len, rest);
+    bytes = rest;
+    if (!len) return;
+  }
   Packet& p = world.net[world.packets++];
   memset(&p, 0, sizeof(p));
   p.rev = rev;
@@ -108,7 +125,6 @@ void emit(bool rev, const uint8_t* bytes, uint32_t len) {
   memcpy(p.bytes, bytes, len);
   // Of bare ACKs only the newest is in flight: any of them may be lost anyway.
   if (!is_bare_ack(p)) return;
-  if (!world.bare_acks) return remove_packet(world.packets - 1);
   for (uint32_t i = 0; i + 1 < world.packets; i++)
     if (is_bare_ack(world.net[i])) return remove_packet(i);
 }
@@ -181,10 +197,14 @@ void fire_rx(uint64_t at) {
 }
 
 // Timers that have to do with the message; idle flows are of no interest.
-uint64_t tx_timer() { return world.completed ? DBLP_NEVER : dblp_tx_timer(&world.tx); }
+uint64_t tx_timer() {
+  if (world.completed) return DBLP_NEVER;
+  if (world.acks) return dblp_tx_timer(&world.tx);
+  return std::min(world.tm.deadline_at, list_empty(&world.tm.wait) ? DBLP_NEVER : world.tm.ask_at);
+}
 
 uint64_t rx_timer() {
-  const uint64_t ack = world.bare_acks ? world.rx.acks.ack_at : DBLP_NEVER;
+  const uint64_t ack = world.acks ? world.rx.acks.ack_at : DBLP_NEVER;
   return std::min(ack, world.rx.timer);
 }
 
@@ -209,7 +229,51 @@ bool rev_seen(uint32_t pn) {
          tx.rev_seen[pn / 64 % (DBLP_REV_WINDOW / 64)] >> (pn % 64) & 1;
 }
 
-uint64_t fingerprint_packet(const Packet& p) {
+// Packet numbers of the sender.  Without ACKs only their order and whether the receiver
+// has them matters, so they are replaced by their rank.
+class Numbers {
+ public:
+  Numbers() {
+    if (world.acks) return;
+    add(static_cast<uint32_t>(dblp_ackset_largest(&world.rx.acks)));
+    for (uint32_t i = 0; i < world.config.segments; i++) add(segment(i));
+    for (uint32_t i = 0; i < world.packets; i++) {
+      const Packet& p = world.net[i];
+      add(p.rev ? need_largest(p) : get_unaligned_be32(p.bytes + 12));
+    }
+    std::sort(all_, all_ + n_);
+  }
+
+  uint64_t operator()(uint32_t pn) const {
+    if (world.acks) return pn;
+    uint64_t rank = 0;
+    for (uint32_t i = 0; i < n_ && all_[i] < pn; i++) rank += !i || all_[i] != all_[i - 1];
+    return rank << 1 | dblp_ackset_has(&world.rx.acks, pn);
+  }
+
+  // Only of one in flight it matters.
+  static uint32_t segment(uint32_t i) {
+    return world.seg[i].state == DBLP_SEG_FLYING ? world.seg[i].pn : 0;
+  }
+
+ private:
+  static uint32_t need_largest(const Packet& p) {
+    dblp_hdr h;
+    dblp_reader r;
+    dblp_frame f;
+    dblp_hdr_get(p.bytes, p.len, &h);
+    dblp_reader_init(&r, p.bytes, p.len, &h);
+    while (dblp_frame_next(&r, &f) == 1)
+      if (f.type == DBLP_F_NEED) return f.u.need.largest;
+    return 0;
+  }
+  void add(uint32_t pn) { all_[n_++] = pn; }
+
+  uint32_t all_[kMaxPackets + kMaxSegments + 1] = {};
+  uint32_t n_ = 0;
+};
+
+uint64_t fingerprint_packet(const Packet& p, const Numbers& number) {
   Hash h;
   dblp_hdr hdr;
   dblp_reader r;
@@ -218,7 +282,7 @@ uint64_t fingerprint_packet(const Packet& p) {
   dblp_reader_init(&r, p.bytes, p.len, &hdr);
   h.add(p.rev);
   // The sender only asks of a number whether it is new.
-  h.add(p.rev ? rev_seen(hdr.pn) : hdr.pn);
+  h.add(p.rev ? rev_seen(hdr.pn) : number(hdr.pn));
   h.add(hdr.low);
   while (dblp_frame_next(&r, &f) == 1) {
     h.add(f.type);
@@ -232,9 +296,11 @@ uint64_t fingerprint_packet(const Packet& p) {
         h.add(f.u.mark.want);
         break;
       case DBLP_F_ACK:
-        h.add(f.u.ack.largest);
-        for (uint32_t i = 0; i < f.u.ack.nranges; i++)
-          h.add(static_cast<uint64_t>(f.u.ack.range[i].gap) << 16 | f.u.ack.range[i].len);
+        if (world.acks) {
+          h.add(f.u.ack.largest);
+          for (uint32_t i = 0; i < f.u.ack.nranges; i++)
+            h.add(static_cast<uint64_t>(f.u.ack.range[i].gap) << 16 | f.u.ack.range[i].len);
+        }
         h.add(f.u.ack.ndone);
         break;
       case DBLP_F_DONE:
@@ -243,7 +309,7 @@ uint64_t fingerprint_packet(const Packet& p) {
         break;
       case DBLP_F_NEED:
         h.add(f.u.need.pass);
-        h.add(f.u.need.largest);
+        h.add(number(f.u.need.largest));
         h.add(f.u.need.need);
         for (uint32_t i = 0; i < f.u.need.list_len; i++) h.add(f.u.need.list[i]);
         break;
@@ -268,9 +334,9 @@ std::string Config::describe() const {
          (round_cap ? ", round cap" : "") + (protect ? ", one protected" : "");
 }
 
-void start(const Config& config, bool bare_acks) {
+void start(const Config& config, bool acks) {
   memset(&world, 0, sizeof(world));
-  world.bare_acks = bare_acks;
+  world.acks = acks;
   world.config = config;
   world.tx_now = world.rx_now = kStart;
 
@@ -378,7 +444,7 @@ void act(const Action& a) {
 }
 
 bool run_to_the_end(bool drop) {
-  world.bare_acks = true;
+  world.acks = true;
   if (drop) world.packets = 0;
   for (uint32_t i = 0; i < kStepsToTheEnd && !world.violated; i++) {
     if (world.packets) {
@@ -407,6 +473,7 @@ bool run_to_the_end(bool drop) {
 
 uint64_t fingerprint() {
   const World& w = world;
+  const Numbers number;
   Hash h;
 
   const dblp_txmsg& m = w.tm;
@@ -421,22 +488,25 @@ uint64_t fingerprint() {
   h.add(w.tx_leaf);
   h.add(m.deadline_at == DBLP_NEVER);
   for (uint32_t i = 0; i < w.config.segments; i++)
-    h.add(static_cast<uint64_t>(w.seg[i].pn) << 16 | w.seg[i].state << 8 | w.seg[i].queued);
+    h.add(number(Numbers::segment(i)) << 16 | w.seg[i].state << 8 | w.seg[i].queued);
   if (!w.completed) {
-    h.add(w.tx.log.next);
-    h.add(w.tx.log.largest);
-    for (uint64_t pn = w.tx.log.una; pn < w.tx.log.next; pn++)
-      h.add(w.log[pn % DBLP_SENTLOG_MIN].flags);
-    h.add(w.tx.probe_at == DBLP_NEVER);
-    h.add(w.tx.ping_due);
+    if (w.acks) {
+      h.add(w.tx.log.next);
+      h.add(w.tx.log.largest);
+      for (uint64_t pn = w.tx.log.una; pn < w.tx.log.next; pn++)
+        h.add(w.log[pn % DBLP_SENTLOG_MIN].flags);
+      h.add(w.tx.probe_at == DBLP_NEVER);
+      h.add(w.tx.ping_due);
+    }
   }
 
   h.add(w.rx.low);
-  for (uint32_t i = 0; i < w.rx.acks.n; i++) {
-    h.add(w.rx.acks.r[i].first);
-    h.add(w.rx.acks.r[i].last);
-  }
-  if (w.bare_acks) {
+  h.add(number(static_cast<uint32_t>(dblp_ackset_largest(&w.rx.acks))));
+  if (w.acks) {
+    for (uint32_t i = 0; i < w.rx.acks.n; i++) {
+      h.add(w.rx.acks.r[i].first);
+      h.add(w.rx.acks.r[i].last);
+    }
     h.add(w.rx.acks.unacked);
     h.add(timer_class(w.rx.acks.ack_at, w.rx_now));
   }
@@ -458,7 +528,7 @@ uint64_t fingerprint() {
   h.add(static_cast<uint64_t>(w.sent) << 32 | w.kept);
 
   uint64_t net = w.packets;
-  for (uint32_t i = 0; i < w.packets; i++) net += fingerprint_packet(w.net[i]);  // no order
+  for (uint32_t i = 0; i < w.packets; i++) net += fingerprint_packet(w.net[i], number);  // no order
   h.add(net);
   return h.value();
 }

@@ -33,7 +33,9 @@ struct Bounds {
   uint32_t tx_timers = 2;   // expiries of the sender's timer
   uint32_t rx_timers = 3;   // … of the receiver's
   uint32_t duplicates = 1;  // deliveries that leave the packet in flight
-  bool bare_acks = false;   // false: packets that only acknowledge are all lost
+  // False: of acknowledgements only completed ids reach the sender.  Then packet numbers
+  // matter by their order alone and there are far fewer states.
+  bool acks = false;
 };
 
 enum class Step : uint8_t {
@@ -62,7 +64,7 @@ struct Packet {
 
 struct World {
   Config config;
-  bool bare_acks;
+  bool acks;
   dblp_tx tx;
   dblp_rx rx;
   dblp_txmsg tm;
@@ -84,7 +86,7 @@ struct World {
 // The one world; saved and restored as bytes.
 extern World world;
 
-void start(const Config& config, bool bare_acks);
+void start(const Config& config, bool acks);
 // What may happen now, within @bounds.
 std::vector<Action> possible(const Bounds& bounds);
 void act(const Action& action);
