@@ -681,6 +681,72 @@ TEST_F(sender, late)
 	EXPECT_EQ(0, message_diff(buf, L, 1, &r, 0));
 }
 
+/* Two of three segments, and the end of the pass: what does the receiver say? */
+static size_t two_of_three(FIXTURE_DATA(sender) *self, struct desc *d, unsigned int type)
+{
+	begin(self);
+	d->id = self->id;
+	put_desc(&p, d);
+	put_data(&p, 0, 0, L, S, S, 1);
+	put_data(&p, 0, 2, L, S, S, 1);
+	put_mark(&p, self->id, 1, 0);
+	raw_drain(&self->raw);
+	if (!raw_send(&self->raw, &p))
+		return 0;
+	return raw_expect(&self->raw, &p, type, DBLP_WAIT_MS);
+}
+
+/* To the byte. */
+TEST_F(sender, edge_of_bound)
+{
+	struct desc d = desc_of(self);
+	unsigned char buf[L];
+	struct received r;
+	size_t at;
+
+	d.ppm = 333334;
+	d.allow = S;
+	ASSERT_NE(0, two_of_three(self, &d, F_DONE));
+	ASSERT_EQ(L, dblp_recv_wait(self->rx, buf, sizeof(buf), &r));
+	EXPECT_EQ(S, r.info.missing_bytes);
+
+	d.allow = S - 1;
+	at = two_of_three(self, &d, F_NEED);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(1, get16(p.b + at + 2));
+	EXPECT_EQ(self->id, get32(p.b + at + 4));
+	EXPECT_EQ(1, get32(p.b + at + 8));	/* one byte too many is missing */
+	EXPECT_EQ(1, get32(p.b + at + 12));
+	EXPECT_EQ(-1, dblp_recv(self->rx, buf, sizeof(buf), MSG_DONTWAIT, &r));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+/* However much may be missing, that may not. */
+TEST_F(sender, protected_missing)
+{
+	struct desc d = desc_of(self);
+	unsigned char buf[L];
+	struct received r;
+	size_t at;
+
+	d.ppm = 900000;
+	d.allow = L * 9 / 10;
+	d.nranges = 1;
+	d.range[0][0] = 1;
+	d.range[0][1] = 1;
+	at = two_of_three(self, &d, F_NEED);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(S, get32(p.b + at + 8));
+	EXPECT_EQ(-1, dblp_recv(self->rx, buf, sizeof(buf), MSG_DONTWAIT, &r));
+	EXPECT_EQ(EAGAIN, errno);
+	again(self);
+	put_data(&p, 0, 1, L, S, S, 1);
+	ASSERT_TRUE(raw_send(&self->raw, &p));
+	ASSERT_EQ(L, dblp_recv_wait(self->rx, buf, sizeof(buf), &r));
+	EXPECT_EQ(0, r.info.missing_bytes);
+	EXPECT_EQ(0, pattern_diff(buf, L, 1, 0));
+}
+
 /* The whole message by hand, in the worst order, delivered once. */
 TEST_F(sender, by_the_book)
 {

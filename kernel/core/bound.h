@@ -53,6 +53,7 @@ enum dblp_judgement { DBLP_JUDGE_WAIT, DBLP_JUDGE_OK, DBLP_JUDGE_BELOW, DBLP_JUD
 
 /**
  * dblp_judge() - the receiver's decision, dblp-wire.rst "Judgement"
+ * @in: what it knows
  *
  * Return: WAIT, a final OK or BELOW, or NEED: not judged, but the sender must be
  * told what is missing.

@@ -35,6 +35,9 @@ void dblp_budget_init(struct dblp_budget *b, u64 limit);
 void dblp_claim_init(struct dblp_claim *c);
 /**
  * dblp_budget_claim() - reserve room or wait for it
+ * @b: the budget
+ * @c: the claim
+ * @bytes: room that it needs
  *
  * FIFO: fails while others wait, even if there would be room.  A claim larger than
  * the limit is granted when nothing else is held, so that it cannot wait for ever.

@@ -48,6 +48,11 @@ u32 dblp_hs_challenge(const struct dblp_hs *hs, const struct dblp_f_hello *init,
 
 /**
  * dblp_hs_check() - is this ECHO the answer to a challenge of ours?
+ * @hs: secrets
+ * @echo: the ECHO frame
+ * @addr: addresses, as for dblp_hs_challenge()
+ * @addr_len: their length
+ * @now: ns
  * @rtt_ns: gets the age of the cookie: about one round trip
  *
  * Return: 0, or COOKIE.

@@ -478,7 +478,7 @@ static void rx_mark(struct dblp_rx *rx, const struct dblp_f_mark *f, bool close,
 	}
 }
 
-/* Is this packet number worth an acknowledgement? */
+/* Is this packet number worth an ACK? */
 static bool frame_elicits(enum dblp_frame_type t)
 {
 	switch (t) {
@@ -877,7 +877,8 @@ u32 dblp_rx_poll(struct dblp_rx *rx, u64 now, u8 *buf, u32 room)
 		dblp_frame_put(&w, &ack);
 	}
 	h.flow = rx->cfg.peer_flow;
-	h.pn = (u32)++rx->pn;
+	rx->pn++;
+	h.pn = (u32)rx->pn;
 	h.low = (u32)rx->low;
 	h.len = (u16)w.len;
 	dblp_hdr_put(buf, &h);

@@ -36,7 +36,7 @@ enum dblp_rxmsg_state {
 	DBLP_RXM_JUDGED,	/* map frozen */
 };
 
-/**
+/*
  * struct dblp_rxmsg - a message at its receiver
  *
  * Allocated by ops->open() with @miss ready: leaves for nsegs bits (any contents).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What was sent, by packet number: acknowledgement, loss detection (RFC 9002 §6.1 with
+ * What was sent, by packet number: what is acknowledged, loss detection (RFC 9002 §6.1 with
  * an adaptive threshold as in RFC 8985) and delivery-rate samples.
  */
 #ifndef DBLP_SENTLOG_H
@@ -148,6 +148,8 @@ int dblp_sentlog_ack(struct dblp_sentlog *s, const struct dblp_f_ack *f,
 
 /**
  * dblp_sentlog_loss_timer() - when a packet will count as lost by time
+ * @s: the log
+ * @rtt: of the flow
  *
  * Return: ns, DBLP_NEVER if none.
  */

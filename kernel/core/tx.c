@@ -143,13 +143,16 @@ void dblp_tx_unknown(struct dblp_tx *tx, struct dblp_txmsg *m, int error, u64 no
 
 void dblp_tx_kill(struct dblp_tx *tx, int error, u64 now)
 {
+	struct dblp_txmsg *m;
+
 	if (tx->state == DBLP_TX_DEAD)
 		return;
 	tx->state = DBLP_TX_DEAD;
 	tx->error = error;
-	while (!list_empty(&tx->msgs))
-		dblp_tx_unknown(tx, list_first_entry(&tx->msgs, struct dblp_txmsg, node), error,
-			   now);
+	while (!list_empty(&tx->msgs)) {
+		m = list_first_entry(&tx->msgs, struct dblp_txmsg, node);
+		dblp_tx_unknown(tx, m, error, now);
+	}
 }
 
 void dblp_tx_reset(struct dblp_tx *tx, u8 reason, u64 now)

@@ -58,7 +58,7 @@ enum dblp_txmsg_state {
 	DBLP_TXM_COMPLETE,
 };
 
-/**
+/*
  * struct dblp_txmsg - a message at its sender
  *
  * The owner fills the first block and zeroes the rest before dblp_tx_submit(); the
@@ -76,8 +76,7 @@ struct dblp_txmsg {
 	u32 nprot;
 	struct dblp_segrun prot[DBLP_PROT_MAX];	/* ascending, disjoint, within nsegs */
 	struct dblp_txseg *seg;		/* memory: dblp_nsegs() zeroed entries */
-	struct dblp_segmap map;		/* memory: leaves for dblp_nsegs() bits, zeroed;
-					 * the result: set = missing */
+	struct dblp_segmap map;		/* memory: leaves, zeroed; result: set = missing */
 	/* The sender's. */
 	struct list_head node;		/* tx->msgs by id, later tx->done */
 	struct list_head wait;		/* tx->waiting, ordered by ask_at */

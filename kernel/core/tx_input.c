@@ -141,6 +141,11 @@ static void tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct 
 
 /* ---- answers ---------------------------------------------------------------------- */
 
+static u8 tx_verdict(u8 verdict)
+{
+	return verdict == DBLP_VERDICT_OK ? DBLP_TX_OK : DBLP_TX_BELOW;
+}
+
 static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 {
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
@@ -166,8 +171,7 @@ static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 	m->missing_bytes = f->missing_bytes;
 	m->missing_segs = f->missing_segs;
 	if (!f->missing_segs) {
-		dblp_tx_complete(tx, m, f->verdict == DBLP_VERDICT_OK ? DBLP_TX_OK : DBLP_TX_BELOW,
-			    now);
+		dblp_tx_complete(tx, m, tx_verdict(f->verdict), now);
 		return;
 	}
 	dblp_tx_unadmit(tx, m);
@@ -232,9 +236,7 @@ static void tx_map(struct dblp_tx *tx, const struct dblp_f_map *f, u64 now)
 	}
 	if (m->map.set == m->missing_segs && map_bytes(m) == m->missing_bytes &&
 	    dblp_map_digest(&m->map, m->len) == m->digest) {
-		dblp_tx_complete(tx, m,
-			    m->done_verdict == DBLP_VERDICT_OK ? DBLP_TX_OK : DBLP_TX_BELOW,
-			    now);
+		dblp_tx_complete(tx, m, tx_verdict(m->done_verdict), now);
 		return;
 	}
 	dblp_tx_note_reject(tx, DBLP_REJECT_DIGEST);

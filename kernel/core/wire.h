@@ -289,6 +289,8 @@ static inline u32 dblp_seg_len(u32 msg_len, u32 seg_size, u32 seg)
 
 /**
  * dblp_msg_shape_check() - may a message have this length and segment size?
+ * @msg_len: bytes
+ * @seg_size: bytes
  *
  * Return: 0 or MSG_LEN, SEG_SIZE.
  */
@@ -296,6 +298,7 @@ int dblp_msg_shape_check(u32 msg_len, u32 seg_size);
 
 /**
  * dblp_desc_check() - are the values of a DESC possible?
+ * @d: the frame
  *
  * Return: 0 or MSG_LEN, SEG_SIZE, DESC.
  */

@@ -62,7 +62,9 @@ enum dblp_cmsg_type {
  * @deadline_us: time from sendmsg() after which the receiver must judge with
  *	what it has; 0: none
  * @max_rounds: repair rounds after which the receiver must judge; 0: no cap
+ * @reserved: 0
  * @group: messages of one group share their tolerance; 0: none
+ * @reserved2: 0
  * @tag: opaque to the transport, given to the receiver and in the completion
  *
  * As DBLP_CMSG_SEND it applies to one message, as DBLP_SO_SEND to all later ones
@@ -131,6 +133,7 @@ enum dblp_outcome {
  * @phase: the sender's phase
  * @priority: the sender's priority
  * @flags: DBLP_RECV_*
+ * @reserved: 0
  */
 struct dblp_recv_info {
 	__aligned_u64 msg_id;
@@ -191,6 +194,7 @@ struct dblp_map {
  * @mode: enum dblp_mode
  * @phase: as sent
  * @reserved: 0
+ * @reserved2: 0
  *
  * The peer's address is in msg_name, the delivery map in a DBLP_CMSG_MAP.  One
  * comes for each message sent while DBLP_SO_COMPLETIONS is on.

@@ -190,9 +190,7 @@ TEST(Flow, AnySingleLossIsSurvived) {
       Pair p;
       auto first = lose_first({5, 6, 7, 8, 9, 99});
       int seen = 0;
-      p.drop = [&](const Packet& q) {
-        return first(q) || (q.has(type) && seen++ == nth);
-      };
+      p.drop = [&](const Packet& q) { return first(q) || (q.has(type) && seen++ == nth); };
       auto& t = p.message(100'000);
       t.m.ppm = 20'000;
       p.submit(t);
@@ -460,13 +458,11 @@ TEST(Flow, ALateResetOfTheHandshakeDoesNotKill) {
   p.submit(p.message(1000));
   ASSERT_TRUE(p.run());
   std::array<uint8_t, 64> buf{};
-  const uint32_t n =
-      dblp_hs_reset(p.tx.peer_flow, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
+  const uint32_t n = dblp_hs_reset(p.tx.peer_flow, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
   dblp_frame f{};
   f.type = DBLP_F_RESET;
   f.u.reason.reason = DBLP_RESET_UNKNOWN;
-  for (int i = 0; i < 3; i++)
-    p.inject(Packet{false, 0, {buf.begin(), buf.begin() + n}, {f}});
+  for (int i = 0; i < 3; i++) p.inject(Packet{false, 0, {buf.begin(), buf.begin() + n}, {f}});
   auto& t = p.message(100'000);
   p.submit(t);
   ASSERT_TRUE(p.run());

@@ -261,8 +261,8 @@ class Pair {
     }
     if (!rx_alive) {
       uint64_t rtt = 0;
-      if (!p.has(DBLP_F_ECHO) || dblp_hs_check(&hs_, &p.find(DBLP_F_ECHO)->u.hello, kAddr,
-                                               sizeof(kAddr), now, &rtt)) {
+      if (!p.has(DBLP_F_ECHO) ||
+          dblp_hs_check(&hs_, &p.find(DBLP_F_ECHO)->u.hello, kAddr, sizeof(kAddr), now, &rtt)) {
         const uint32_t n = dblp_hs_reset(h.flow, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
         enqueue(false, {buf.begin(), buf.begin() + n});
         return;
@@ -274,8 +274,7 @@ class Pair {
 
   void start_receiver(uint64_t flow, uint64_t peer, uint64_t rtt) {
     static const dblp_rx_ops ops = {
-        .open =
-            [](dblp_rx* rx, uint32_t, uint32_t, uint32_t nsegs) -> dblp_rxmsg* {
+        .open = [](dblp_rx* rx, uint32_t, uint32_t, uint32_t nsegs) -> dblp_rxmsg* {
           auto* m = new RxMessage;
           m->leaves.resize(dblp_segmap_leaves(nsegs));
           for (uint32_t i = 0; i < m->leaves.size(); i++) {
@@ -324,9 +323,7 @@ class Pair {
     rx_alive = true;
   }
 
-  static Pair* self(dblp_rx* rx) {
-    return static_cast<OwnedRx*>(rx)->owner;
-  }
+  static Pair* self(dblp_rx* rx) { return static_cast<OwnedRx*>(rx)->owner; }
 
   static constexpr uint8_t kAddr[4] = {1, 2, 3, 4};
   std::vector<dblp_sent> log_;

@@ -79,7 +79,7 @@ u32 on_free_kib(dblp_rx*) { return 1024; }
 void on_rx_reject(dblp_rx*, enum dblp_reject) {}
 void on_tx_reject(void*, enum dblp_reject) {}
 
-const dblp_rx_ops kOps = {on_open,    on_claim,    on_store,     on_judged,
+const dblp_rx_ops kOps = {on_open,    on_claim,    on_store,    on_judged,
                           on_release, on_free_kib, on_rx_reject};
 
 void remove_packet(uint32_t i) {
@@ -225,8 +225,7 @@ uint64_t timer_class(uint64_t at, uint64_t now) { return at == DBLP_NEVER ? 0 : 
 
 bool rev_seen(uint32_t pn) {
   const dblp_tx& tx = world.tx;
-  return pn <= tx.rev_largest &&
-         tx.rev_seen[pn / 64 % (DBLP_REV_WINDOW / 64)] >> (pn % 64) & 1;
+  return pn <= tx.rev_largest && tx.rev_seen[pn / 64 % (DBLP_REV_WINDOW / 64)] >> (pn % 64) & 1;
 }
 
 // Packet numbers of the sender.  Without ACKs only their order and whether the receiver
@@ -482,7 +481,8 @@ uint64_t fingerprint() {
   h.add(static_cast<uint64_t>(m.prot_sent) << 32 | m.perm_pos);
   h.add(static_cast<uint64_t>(m.lost_cursor) << 32 | m.queued_cursor);
   h.add(static_cast<uint64_t>(m.admitted) | m.desc_acked << 1 | m.desc_sent << 2 | m.mark_due << 3 |
-        m.close_due << 4 | (list_empty(&m.wait) ? 0 : 1) << 5 | (list_empty(&m.rnode) ? 0 : 1) << 6);
+        m.close_due << 4 | (list_empty(&m.wait) ? 0 : 1) << 5 |
+        (list_empty(&m.rnode) ? 0 : 1) << 6);
   h.add(m.want);
   h.add(w.completed ? 0 : m.digest);
   h.add(w.tx_leaf);
@@ -534,7 +534,7 @@ uint64_t fingerprint() {
 }
 
 std::string describe(const Action& a) {
-  static const char* const names[] = {"arrives",         "arrives and stays", "sender's timer",
+  static const char* const names[] = {"arrives",          "arrives and stays", "sender's timer",
                                       "receiver's timer", "deadline",          "hold timer"};
   return names[static_cast<int>(a.step)];
 }

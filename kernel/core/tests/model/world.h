@@ -16,12 +16,12 @@
 namespace dblp::model {
 
 struct Config {
-  uint32_t segments;     // 3 or 4, of 512 bytes
-  uint32_t allow;        // segments that may be missing
-  uint8_t mode;          // 0 pressure, 1 eager
+  uint32_t segments;  // 3 or 4, of 512 bytes
+  uint32_t allow;     // segments that may be missing
+  uint8_t mode;       // 0 pressure, 1 eager
   bool deadline;
-  bool round_cap;        // one round
-  bool protect;          // segment 1
+  bool round_cap;  // one round
+  bool protect;    // segment 1
   bool ordered;
 
   std::string describe() const;
@@ -30,9 +30,9 @@ struct Config {
 // What the search does not go beyond.
 struct Bounds {
   uint32_t packets = 9;     // in flight
-  uint32_t tx_timers = 2;   // expiries of the sender's timer
-  uint32_t rx_timers = 3;   // … of the receiver's
-  uint32_t duplicates = 1;  // deliveries that leave the packet in flight
+  uint32_t tx_timers = 1;   // expiries of the sender's timer
+  uint32_t rx_timers = 1;   // … of the receiver's
+  uint32_t duplicates = 0;  // deliveries that leave the packet in flight
   // False: of acknowledgements only completed ids reach the sender.  Then packet numbers
   // matter by their order alone and there are far fewer states.
   bool acks = false;
@@ -43,8 +43,8 @@ enum class Step : uint8_t {
   duplicate,  // it arrives and stays in flight
   tx_timer,   // the sender's next timer fires, whatever is in flight
   rx_timer,
-  deadline,   // the sender's deadline fires before its other timers
-  hold,       // the receiver's hold timer fires before its other timers
+  deadline,  // the sender's deadline fires before its other timers
+  hold,      // the receiver's hold timer fires before its other timers
 };
 
 struct Action {

@@ -13,8 +13,8 @@ namespace {
 constexpr uint64_t kResetGap = 100'000;
 constexpr uint32_t kPolls = 100'000;  // of one flow without a pause: a livelock
 
-uint64_t mac(const void *key, uint32_t label, const uint8_t *data, uint32_t len) {
-  uint64_t h = *static_cast<const uint64_t *>(key) ^ (label * 0x9e3779b97f4a7c15ULL);
+uint64_t mac(const void* key, uint32_t label, const uint8_t* data, uint32_t len) {
+  uint64_t h = *static_cast<const uint64_t*>(key) ^ (label * 0x9e3779b97f4a7c15ULL);
   for (uint32_t i = 0; i < len; i++) {
     h ^= data[i];
     h *= 0xff51afd7ed558ccdULL;
@@ -23,9 +23,9 @@ uint64_t mac(const void *key, uint32_t label, const uint8_t *data, uint32_t len)
   return h;
 }
 
-void ignore_reject(void *, enum dblp_reject) {}
+void ignore_reject(void*, enum dblp_reject) {}
 
-std::vector<std::unique_ptr<uint64_t[]>> make_leaves(dblp_segmap &map, uint32_t nbits) {
+std::vector<std::unique_ptr<uint64_t[]>> make_leaves(dblp_segmap& map, uint32_t nbits) {
   std::vector<std::unique_ptr<uint64_t[]>> leaves;
   for (uint32_t i = 0; i < dblp_segmap_leaves(nbits); i++) {
     leaves.emplace_back(new uint64_t[dblp_segmap_leaf_bytes(nbits, i) / 8]());
@@ -35,7 +35,7 @@ std::vector<std::unique_ptr<uint64_t[]>> make_leaves(dblp_segmap &map, uint32_t 
 }
 
 // Widens byte ranges to segments and merges, as the kernel does for DBLP_CMSG_PROTECT.
-uint32_t protect(const MsgSpec &spec, uint32_t seg_size, dblp_segrun *out) {
+uint32_t protect(const MsgSpec& spec, uint32_t seg_size, dblp_segrun* out) {
   auto ranges = spec.protect;
   uint32_t n = 0;
 
@@ -52,10 +52,10 @@ uint32_t protect(const MsgSpec &spec, uint32_t seg_size, dblp_segrun *out) {
   return n;
 }
 
-Endpoint *owner(dblp_rx *rx) { return static_cast<RxFlow *>(rx)->ep; }
+Endpoint* owner(dblp_rx* rx) { return static_cast<RxFlow*>(rx)->ep; }
 
 // The first frame of a packet decides what to do with one whose flow is not known.
-bool first_frame(const uint8_t *p, const dblp_hdr &h, dblp_frame *f) {
+bool first_frame(const uint8_t* p, const dblp_hdr& h, dblp_frame* f) {
   dblp_reader r;
   dblp_reader_init(&r, p, h.len, &h);
   return dblp_frame_next(&r, f) == 1;
@@ -64,32 +64,32 @@ bool first_frame(const uint8_t *p, const dblp_hdr &h, dblp_frame *f) {
 }  // namespace
 
 const dblp_rx_ops Endpoint::kOps = {
-    .open = [](dblp_rx *rx, u32 len, u32 seg_size, u32 nsegs) -> dblp_rxmsg * {
-      return owner(rx)->open(*static_cast<RxFlow *>(rx), len, seg_size, nsegs);
+    .open = [](dblp_rx* rx, u32 len, u32 seg_size, u32 nsegs) -> dblp_rxmsg* {
+      return owner(rx)->open(*static_cast<RxFlow*>(rx), len, seg_size, nsegs);
     },
-    .claim = [](dblp_rx *rx, dblp_rxmsg *m, u64 bytes) -> bool {
+    .claim = [](dblp_rx* rx, dblp_rxmsg* m, u64 bytes) -> bool {
       return dblp_budget_claim(&owner(rx)->budget_, &m->claim, bytes);
     },
-    .store = [](dblp_rx *rx, dblp_rxmsg *m, const dblp_f_data *f, void *pkt) -> int {
-      return owner(rx)->store(*static_cast<RxMsg *>(m), *f, static_cast<const uint8_t *>(pkt));
+    .store = [](dblp_rx* rx, dblp_rxmsg* m, const dblp_f_data* f, void* pkt) -> int {
+      return owner(rx)->store(*static_cast<RxMsg*>(m), *f, static_cast<const uint8_t*>(pkt));
     },
-    .judged = [](dblp_rx *rx, dblp_rxmsg *m) { owner(rx)->judged(*static_cast<RxMsg *>(m)); },
+    .judged = [](dblp_rx* rx, dblp_rxmsg* m) { owner(rx)->judged(*static_cast<RxMsg*>(m)); },
     .release =
-        [](dblp_rx *rx, dblp_rxmsg *m) {
-          owner(rx)->release(*static_cast<RxFlow *>(rx), *static_cast<RxMsg *>(m));
+        [](dblp_rx* rx, dblp_rxmsg* m) {
+          owner(rx)->release(*static_cast<RxFlow*>(rx), *static_cast<RxMsg*>(m));
         },
-    .free_kib = [](dblp_rx *rx) -> u32 {
+    .free_kib = [](dblp_rx* rx) -> u32 {
       const uint64_t kib = dblp_budget_free(&owner(rx)->budget_) >> 10;
       return static_cast<u32>(std::min<uint64_t>(kib, UINT32_MAX));
     },
     .reject =
-        [](dblp_rx *rx, enum dblp_reject r) {
-          World &w = owner(rx)->world_;
+        [](dblp_rx* rx, enum dblp_reject r) {
+          World& w = owner(rx)->world_;
           if (w.tracing()) w.trace("  ep%u rejects: %s", owner(rx)->index_, dblp_reject_name(r));
         },
 };
 
-Endpoint::Endpoint(World &world, uint32_t index, const EndpointSpec &spec)
+Endpoint::Endpoint(World& world, uint32_t index, const EndpointSpec& spec)
     : world_(world), index_(index), spec_(spec) {
   boot();
 }
@@ -106,15 +106,15 @@ void Endpoint::boot() {
 }
 
 void Endpoint::drop_everything() {
-  for (auto &[peer, f] : tx_)
-    for (auto &[id, m] : f->owned) world_.ledger().messages()[m->uid].abandoned = true;
+  for (auto& [peer, f] : tx_)
+    for (auto& [id, m] : f->owned) world_.ledger().messages()[m->uid].abandoned = true;
   tx_.clear();
-  for (auto &[id, f] : rx_) {
+  for (auto& [id, f] : rx_) {
     dblp_rx_kill(f.get());
     world_.set_fate(id, Fate::gone);
   }
   rx_.clear();
-  for (Read &r : reads_) dblp_budget_release(&budget_, &r.claim);
+  for (Read& r : reads_) dblp_budget_release(&budget_, &r.claim);
   reads_.clear();
   check_released();
 }
@@ -128,7 +128,7 @@ void Endpoint::restart() {
 void Endpoint::close() {
   uint8_t buf[64];
 
-  for (auto &[peer, f] : tx_) {
+  for (auto& [peer, f] : tx_) {
     const uint32_t len = dblp_tx_fin(f.get(), DBLP_FIN_CLOSED, buf, sizeof(buf));
     if (len) world_.send(index_, peer, {buf, len});
     f->closed = true;
@@ -140,7 +140,7 @@ void Endpoint::close() {
   up_ = false;
 }
 
-uint32_t Endpoint::address(uint32_t peer, uint8_t *out) const {
+uint32_t Endpoint::address(uint32_t peer, uint8_t* out) const {
   put_unaligned_be32(peer, out);
   put_unaligned_be32(index_, out + 4);
   return 8;
@@ -148,11 +148,11 @@ uint32_t Endpoint::address(uint32_t peer, uint8_t *out) const {
 
 // ---- sending ---------------------------------------------------------------------------
 
-TxFlow &Endpoint::flow_to(uint32_t peer) {
-  auto &slot = tx_[peer];
+TxFlow& Endpoint::flow_to(uint32_t peer) {
+  auto& slot = tx_[peer];
   if (slot) return *slot;
   slot = std::make_unique<TxFlow>();
-  TxFlow &f = *slot;
+  TxFlow& f = *slot;
   f.ep = this;
   f.peer = peer;
   f.sent.resize(DBLP_SENTLOG_MIN);
@@ -172,10 +172,10 @@ TxFlow &Endpoint::flow_to(uint32_t peer) {
   return f;
 }
 
-void Endpoint::submit(const MsgSpec &spec) {
-  TxFlow &f = flow_to(spec.to);
+void Endpoint::submit(const MsgSpec& spec) {
+  TxFlow& f = flow_to(spec.to);
   auto owned = std::make_unique<TxMsg>();
-  TxMsg &m = *owned;
+  TxMsg& m = *owned;
 
   m.uid = world_.ledger().next_uid();
   m.len = spec.len;
@@ -217,9 +217,9 @@ void Endpoint::submit(const MsgSpec &spec) {
 }
 
 // What goes out is held against what is known to have come in.
-void Endpoint::check_sent(TxFlow &f, const uint8_t *p, const dblp_pkt &pkt) {
+void Endpoint::check_sent(TxFlow& f, const uint8_t* p, const dblp_pkt& pkt) {
   if (pkt.msg) {
-    MsgRecord &r = world_.ledger().messages()[static_cast<TxMsg *>(pkt.msg)->uid];
+    MsgRecord& r = world_.ledger().messages()[static_cast<TxMsg*>(pkt.msg)->uid];
     if (pkt.seg >= r.nsegs || pkt.off != pkt.seg * r.seg_size ||
         pkt.payload != dblp_seg_len(r.spec.len, r.seg_size, pkt.seg))
       return world_.ledger().fail(Invariant::payload, "the sender asks for payload out of bounds");
@@ -235,8 +235,8 @@ void Endpoint::check_sent(TxFlow &f, const uint8_t *p, const dblp_pkt &pkt) {
   int ret;
   while ((ret = dblp_frame_next(&r, &frame)) == 1) {
     if (frame.type != DBLP_F_MARK || !world_.ledger().content()) continue;
-    const dblp_f_mark &mark = frame.u.mark;
-    const TxFlow::Asked &asked = f.asked[mark.id];
+    const dblp_f_mark& mark = frame.u.mark;
+    const TxFlow::Asked& asked = f.asked[mark.id];
     if (mark.pass > 1 + asked.need + asked.budget)
       world_.ledger().fail(Invariant::rounds, "MARK of pass " + std::to_string(mark.pass) +
                                                   " without a NEED for the one before");
@@ -244,7 +244,7 @@ void Endpoint::check_sent(TxFlow &f, const uint8_t *p, const dblp_pkt &pkt) {
   if (ret) world_.ledger().fail(Invariant::check, "the sender built a frame that cannot be read");
 }
 
-void Endpoint::pump(TxFlow &f) {
+void Endpoint::pump(TxFlow& f) {
   uint8_t buf[9216];
   dblp_pkt pkt;
   uint32_t polls = 0;
@@ -261,7 +261,7 @@ void Endpoint::pump(TxFlow &f) {
       return;
     }
     if (pkt.msg)
-      fill_payload(static_cast<TxMsg *>(pkt.msg)->uid, pkt.off, buf + pkt.len, pkt.payload);
+      fill_payload(static_cast<TxMsg*>(pkt.msg)->uid, pkt.off, buf + pkt.len, pkt.payload);
     check_sent(f, buf, pkt);
     if (world_.ledger().failed()) return;
     if (!out_.empty() && (!spec_.coalesce || out_.size() + len > spec_.room)) {
@@ -274,17 +274,17 @@ void Endpoint::pump(TxFlow &f) {
   reap(f);
 }
 
-void Endpoint::reap(TxFlow &f) {
-  while (dblp_txmsg *done = dblp_tx_reap(&f)) {
+void Endpoint::reap(TxFlow& f) {
+  while (dblp_txmsg* done = dblp_tx_reap(&f)) {
     auto it = f.owned.find(done->id);
     if (it == f.owned.end() || it->second.get() != done) {
       world_.ledger().fail(Invariant::complete, "a message came back that is not out");
       return;
     }
-    const TxMsg &m = *it->second;
+    const TxMsg& m = *it->second;
     world_.trace("ep%u completes message %u: outcome %u, missing %u, error %d", index_, m.uid,
                  m.outcome, m.missing_bytes, m.error);
-    RunStats &s = world_.stats();
+    RunStats& s = world_.stats();
     s.resent += m.resent_bytes;
     (m.outcome == DBLP_TX_OK        ? s.ok
      : m.outcome == DBLP_TX_BELOW   ? s.below
@@ -302,8 +302,8 @@ void Endpoint::reap(TxFlow &f) {
 }
 
 // Was there a reason for the death of this flow?
-void Endpoint::tx_died(TxFlow &f) {
-  Ledger &l = world_.ledger();
+void Endpoint::tx_died(TxFlow& f) {
+  Ledger& l = world_.ledger();
   world_.trace("ep%u: flow to %u is dead: error %d", index_, f.peer, f.error);
   if (!f.owned.empty()) return l.fail(Invariant::complete, "a dead flow keeps messages");
   if (!l.content()) return;
@@ -327,8 +327,8 @@ void Endpoint::tx_died(TxFlow &f) {
 }
 
 void Endpoint::shutdown() {
-  for (auto &[peer, f] : tx_) {
-    for (auto &[id, m] : f->owned) world_.ledger().messages()[m->uid].shutdown = true;
+  for (auto& [peer, f] : tx_) {
+    for (auto& [id, m] : f->owned) world_.ledger().messages()[m->uid].shutdown = true;
     world_.trace("ep%u: shutdown of its flow to %u", index_, peer);
     dblp_tx_close_all(f.get(), world_.now());
     pump(*f);
@@ -348,19 +348,19 @@ void Endpoint::icmp(uint32_t peer) {
 
 // ---- receiving -------------------------------------------------------------------------
 
-RxFlow *Endpoint::rx_by_id(uint64_t id) {
+RxFlow* Endpoint::rx_by_id(uint64_t id) {
   auto it = rx_.find(id);
   return it == rx_.end() ? nullptr : it->second.get();
 }
 
-TxFlow *Endpoint::tx_by_id(uint64_t id) {
-  for (auto &[peer, f] : tx_)
+TxFlow* Endpoint::tx_by_id(uint64_t id) {
+  for (auto& [peer, f] : tx_)
     if (f->cfg.flow == id) return f.get();
   return nullptr;
 }
 
 void Endpoint::deliver(uint32_t from, uint8_t ecn, std::span<const uint8_t> datagram) {
-  const uint8_t *p = datagram.data();
+  const uint8_t* p = datagram.data();
   uint32_t left = static_cast<uint32_t>(datagram.size());
 
   while (left) {
@@ -376,12 +376,12 @@ void Endpoint::deliver(uint32_t from, uint8_t ecn, std::span<const uint8_t> data
   settle();
 }
 
-void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_hdr &h) {
+void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t* p, const dblp_hdr& h) {
   dblp_frame f;
 
   if (!h.flow) return hello(from, p, h);
   if (h.flags & DBLP_HDR_REV) {
-    TxFlow *tx = tx_by_id(h.flow);
+    TxFlow* tx = tx_by_id(h.flow);
     if (tx) {
       if (tx->peer != from) return;
       if (tx->seen.add(h.pn) || !h.pn) {
@@ -398,7 +398,7 @@ void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_h
       reset_send(from, h.flow);
     return;
   }
-  RxFlow *rx = rx_by_id(h.flow);
+  RxFlow* rx = rx_by_id(h.flow);
   if (!rx) {
     if (!first_frame(p, h, &f)) return;
     if (f.type != DBLP_F_ECHO) {
@@ -414,7 +414,7 @@ void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_h
   rx_packet(*rx, ecn, p, h);
 }
 
-void Endpoint::hello(uint32_t from, const uint8_t *p, const dblp_hdr &h) {
+void Endpoint::hello(uint32_t from, const uint8_t* p, const dblp_hdr& h) {
   uint8_t addr[DBLP_HS_ADDR_MAX], buf[128];
   dblp_frame f;
 
@@ -429,7 +429,7 @@ void Endpoint::hello(uint32_t from, const uint8_t *p, const dblp_hdr &h) {
 }
 
 // Opens the flow if the cookie is good.
-bool Endpoint::echo(uint32_t from, const dblp_f_hello &hello) {
+bool Endpoint::echo(uint32_t from, const dblp_f_hello& hello) {
   uint8_t addr[DBLP_HS_ADDR_MAX];
   uint64_t rtt;
 
@@ -451,8 +451,8 @@ bool Endpoint::echo(uint32_t from, const dblp_f_hello &hello) {
   cfg.dead_ns = spec_.dead;
   cfg.limit = spec_.limit;
   cfg.room = spec_.room;
-  cfg.first_kib = static_cast<u32>(
-      std::min<uint64_t>(64, dblp_budget_free(&budget_) / (rx_.size() + 1) >> 10));
+  cfg.first_kib =
+      static_cast<u32>(std::min<uint64_t>(64, dblp_budget_free(&budget_) / (rx_.size() + 1) >> 10));
   cfg.rtt_ns = rtt;
   cfg.ops = &kOps;
   dblp_rx_init(flow.get(), &cfg, world_.now());
@@ -464,14 +464,14 @@ bool Endpoint::echo(uint32_t from, const dblp_f_hello &hello) {
 void Endpoint::reset_received(uint32_t from, uint64_t flow, uint8_t reason) {
   auto it = tx_.find(from);
   if (it != tx_.end() && it->second->peer_flow == flow) {
-    TxFlow &f = *it->second;
+    TxFlow& f = *it->second;
     // Of late ones two are believed if nothing else is heard in between.
     f.resets++;
     f.reset_seen |= world_.fate(flow) != Fate::alive || f.resets >= 2;
     dblp_tx_reset(&f, reason, world_.now());
     pump(f);
   }
-  for (auto &[id, f] : rx_) {
+  for (auto& [id, f] : rx_) {
     if (f->peer != from || f->cfg.peer_flow != flow || f->dead) continue;
     world_.set_fate(id, Fate::gone);
     dblp_rx_kill(f.get());
@@ -487,14 +487,14 @@ void Endpoint::reset_send(uint32_t to, uint64_t flow) {
   if (len) world_.send(index_, to, {buf, len});
 }
 
-void Endpoint::tx_packet(TxFlow &f, const uint8_t *p, const dblp_hdr &h) {
+void Endpoint::tx_packet(TxFlow& f, const uint8_t* p, const dblp_hdr& h) {
   dblp_reader r;
   dblp_frame frame;
 
   dblp_reader_init(&r, p, h.len, &h);
   while (dblp_frame_next(&r, &frame) == 1) {
     if (frame.type == DBLP_F_NEED) {
-      uint32_t &pass = f.asked[frame.u.need.id].need;
+      uint32_t& pass = f.asked[frame.u.need.id].need;
       pass = std::max<uint32_t>(pass, frame.u.need.pass);
     } else if (frame.type == DBLP_F_BUDGET) {
       f.asked[frame.u.budget.id].budget++;
@@ -506,7 +506,7 @@ void Endpoint::tx_packet(TxFlow &f, const uint8_t *p, const dblp_hdr &h) {
   pump(f);
 }
 
-void Endpoint::rx_packet(RxFlow &f, uint8_t ecn, const uint8_t *p, const dblp_hdr &h) {
+void Endpoint::rx_packet(RxFlow& f, uint8_t ecn, const uint8_t* p, const dblp_hdr& h) {
   dblp_reader r;
   dblp_frame frame;
   bool fin = false;
@@ -514,7 +514,7 @@ void Endpoint::rx_packet(RxFlow &f, uint8_t ecn, const uint8_t *p, const dblp_hd
   dblp_reader_init(&r, p, h.len, &h);
   while (dblp_frame_next(&r, &frame) == 1) {
     if (frame.type == DBLP_F_MARK) {
-      uint16_t &pass = f.marks[frame.u.mark.id];
+      uint16_t& pass = f.marks[frame.u.mark.id];
       pass = std::max(pass, frame.u.mark.pass);
     }
     fin |= frame.type == DBLP_F_FIN;
@@ -522,7 +522,7 @@ void Endpoint::rx_packet(RxFlow &f, uint8_t ecn, const uint8_t *p, const dblp_hd
   // The copy ends where the packet does, so that a sanitizer sees every read beyond it.
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[h.len]);
   memcpy(copy.get(), p, h.len);
-  uint8_t *pkt = copy.get();
+  uint8_t* pkt = copy.get();
   const bool was_dead = f.dead;
   uint32_t linear = h.len;
   if (world_.rng().chance(20000))
@@ -538,7 +538,7 @@ void Endpoint::rx_packet(RxFlow &f, uint8_t ecn, const uint8_t *p, const dblp_hd
   pump(f);
 }
 
-void Endpoint::pump(RxFlow &f) {
+void Endpoint::pump(RxFlow& f) {
   uint8_t buf[9216];
   uint32_t len, polls = 0;
 
@@ -576,7 +576,7 @@ void Endpoint::pump(RxFlow &f) {
   if (!out_.empty()) world_.send(index_, f.peer, out_);
 }
 
-void Endpoint::rx_drop(RxFlow &f) {
+void Endpoint::rx_drop(RxFlow& f) {
   if (world_.fate(f.cfg.flow) == Fate::alive) world_.set_fate(f.cfg.flow, Fate::idle);
   dblp_rx_kill(&f);
   if (!f.owned.empty()) world_.ledger().fail(Invariant::memory, "a killed flow keeps messages");
@@ -585,10 +585,10 @@ void Endpoint::rx_drop(RxFlow &f) {
 
 // ---- the receiver's memory -------------------------------------------------------------
 
-dblp_rxmsg *Endpoint::open(RxFlow &f, uint32_t len, uint32_t, uint32_t nsegs) {
+dblp_rxmsg* Endpoint::open(RxFlow& f, uint32_t len, uint32_t, uint32_t nsegs) {
   if (world_.rng().chance(world_.scenario().no_memory)) return nullptr;
   auto owned = std::make_unique<RxMsg>();
-  RxMsg &m = *owned;
+  RxMsg& m = *owned;
   m.flow = &f;
   m.leaves = make_leaves(m.miss, nsegs);
   m.kept.resize(nsegs);
@@ -597,8 +597,8 @@ dblp_rxmsg *Endpoint::open(RxFlow &f, uint32_t len, uint32_t, uint32_t nsegs) {
   return &m;
 }
 
-int Endpoint::store(RxMsg &m, const dblp_f_data &d, const uint8_t *pkt) {
-  Ledger &l = world_.ledger();
+int Endpoint::store(RxMsg& m, const dblp_f_data& d, const uint8_t* pkt) {
+  Ledger& l = world_.ledger();
 
   if (m.judged_once) l.fail(Invariant::frozen, "a segment was kept after judgement");
   if (!m.claim.held) l.fail(Invariant::budget, "a segment was kept without room for it");
@@ -613,8 +613,8 @@ int Endpoint::store(RxMsg &m, const dblp_f_data &d, const uint8_t *pkt) {
   return 0;
 }
 
-void Endpoint::judged(RxMsg &m) {
-  Ledger &l = world_.ledger();
+void Endpoint::judged(RxMsg& m) {
+  Ledger& l = world_.ledger();
   const uint64_t uid = m.desc.tag;
 
   world_.trace("ep%u judges message %llu (id %llu): %s, %u bytes missing", index_,
@@ -623,14 +623,13 @@ void Endpoint::judged(RxMsg &m) {
   if (m.judged_once) l.fail(Invariant::once, "the owner was told twice");
   m.judged_once = true;
   if (l.content()) {
-    const MsgRecord *r = l.find(uid);
+    const MsgRecord* r = l.find(uid);
     if (r && (r->spec.to != index_ || r->spec.from != m.flow->peer || r->id != m.id))
       l.fail(Invariant::payload, "a message in a wrong place");
     l.judged(uid, m.verdict, m.kept, m.miss, m.missing);
     for (uint32_t i = 0; i < m.nsegs; i++)
-      if (m.kept[i] &&
-          !check_payload(uid, i * m.seg_size, &m.data[i * m.seg_size],
-                         dblp_seg_len(m.len, m.seg_size, i)))
+      if (m.kept[i] && !check_payload(uid, i * m.seg_size, &m.data[i * m.seg_size],
+                                      dblp_seg_len(m.len, m.seg_size, i)))
         l.fail(Invariant::payload, "message " + std::to_string(uid) + ": segment " +
                                        std::to_string(i) + " is not the one that was sent");
   }
@@ -639,7 +638,7 @@ void Endpoint::judged(RxMsg &m) {
     uint64_t at = world_.now();
     if (spec_.read_delay) at += world_.rng().below(spec_.read_delay);
     if (!reads_.empty()) at = std::max(at, reads_.back().at);
-    Read &read = reads_.emplace_back();
+    Read& read = reads_.emplace_back();
     read.at = at;
     dblp_claim_init(&read.claim);
     read.claim.bytes = m.claim.bytes;
@@ -650,7 +649,7 @@ void Endpoint::judged(RxMsg &m) {
   }
 }
 
-void Endpoint::release(RxFlow &f, RxMsg &m) {
+void Endpoint::release(RxFlow& f, RxMsg& m) {
   for (uint32_t i = 0; i < m.nsegs; i++)
     if (dblp_segmap_test(&m.miss, i) == m.kept[i])
       world_.ledger().fail(m.judged_once ? Invariant::frozen : Invariant::map_true,
@@ -670,7 +669,7 @@ void Endpoint::timer() {
     reads_.pop_front();
   }
   for (auto it = tx_.begin(); it != tx_.end();) {
-    TxFlow &f = *(it++)->second;
+    TxFlow& f = *(it++)->second;
     if (dblp_tx_timer(&f) > now) continue;
     world_.trace("ep%u: timer of its flow to %u", index_, f.peer);
     dblp_tx_timeout(&f, now);
@@ -679,7 +678,7 @@ void Endpoint::timer() {
     if (f.state != DBLP_TX_DEAD && dblp_tx_idle(&f, now)) tx_drop(f);
   }
   for (auto it = rx_.begin(); it != rx_.end();) {
-    RxFlow &f = *(it++)->second;
+    RxFlow& f = *(it++)->second;
     if (dblp_rx_timer(&f) > now) continue;
     const bool unjudged = f.nopen, was_dead = f.dead;
     world_.trace("ep%u: timer of the flow from %u", index_, f.peer);
@@ -697,7 +696,7 @@ void Endpoint::timer() {
 }
 
 // An idle flow ends silently and is opened again when it is needed.
-void Endpoint::tx_drop(TxFlow &f) {
+void Endpoint::tx_drop(TxFlow& f) {
   uint8_t buf[64];
 
   if (!f.owned.empty()) world_.ledger().fail(Invariant::complete, "an idle flow keeps messages");
@@ -708,15 +707,15 @@ void Endpoint::tx_drop(TxFlow &f) {
 
 uint64_t Endpoint::next_timer() {
   uint64_t at = reads_.empty() ? UINT64_MAX : reads_.front().at;
-  for (auto &[peer, f] : tx_) at = std::min(at, dblp_tx_timer(f.get()));
-  for (auto &[id, f] : rx_) at = std::min(at, dblp_rx_timer(f.get()));
+  for (auto& [peer, f] : tx_) at = std::min(at, dblp_tx_timer(f.get()));
+  for (auto& [id, f] : rx_) at = std::min(at, dblp_rx_timer(f.get()));
   return at;
 }
 
 void Endpoint::grant() {
-  while (dblp_claim *c = dblp_budget_grant(&budget_)) {
-    auto *m = static_cast<RxMsg *>(container_of(c, dblp_rxmsg, claim));
-    RxFlow &f = *m->flow;
+  while (dblp_claim* c = dblp_budget_grant(&budget_)) {
+    auto* m = static_cast<RxMsg*>(container_of(c, dblp_rxmsg, claim));
+    RxFlow& f = *m->flow;
     dblp_rx_granted(&f, m, world_.now());
     pump(f);
   }
@@ -744,13 +743,13 @@ void Endpoint::check_budget() {
   uint64_t held = 0;
   uint32_t holders = 0;
 
-  for (auto &[id, f] : rx_)
-    for (auto &[key, m] : f->owned)
+  for (auto& [id, f] : rx_)
+    for (auto& [key, m] : f->owned)
       if (m->claim.held) {
         held += m->claim.bytes;
         holders++;
       }
-  for (const Read &r : reads_) {
+  for (const Read& r : reads_) {
     held += r.claim.bytes;
     holders++;
   }

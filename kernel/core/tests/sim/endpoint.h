@@ -45,7 +45,7 @@ struct TxMsg : dblp_txmsg {
 };
 
 struct TxFlow : dblp_tx {
-  Endpoint *ep;
+  Endpoint* ep;
   uint32_t peer;
   std::vector<dblp_sent> sent;
   std::map<uint64_t, std::unique_ptr<TxMsg>> owned;  // by id
@@ -66,7 +66,7 @@ struct TxFlow : dblp_tx {
 struct RxFlow;
 
 struct RxMsg : dblp_rxmsg {
-  RxFlow *flow;
+  RxFlow* flow;
   std::vector<uint8_t> data;
   std::vector<bool> kept;
   std::vector<std::unique_ptr<uint64_t[]>> leaves;
@@ -74,9 +74,9 @@ struct RxMsg : dblp_rxmsg {
 };
 
 struct RxFlow : dblp_rx {
-  Endpoint *ep;
+  Endpoint* ep;
   uint32_t peer;
-  std::unordered_map<dblp_rxmsg *, std::unique_ptr<RxMsg>> owned;
+  std::unordered_map<dblp_rxmsg*, std::unique_ptr<RxMsg>> owned;
   std::map<uint32_t, uint16_t> marks;  // highest pass of the MARKs that came, by id
   Numbers seen;
   uint64_t heard = 0;
@@ -85,13 +85,13 @@ struct RxFlow : dblp_rx {
 
 class Endpoint {
  public:
-  Endpoint(World &world, uint32_t index, const EndpointSpec &spec);
+  Endpoint(World& world, uint32_t index, const EndpointSpec& spec);
   ~Endpoint();
-  Endpoint(const Endpoint &) = delete;
-  Endpoint &operator=(const Endpoint &) = delete;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   // Each of these is a call from outside: it leaves nothing to be polled.
-  void submit(const MsgSpec &spec);
+  void submit(const MsgSpec& spec);
   void deliver(uint32_t from, uint8_t ecn, std::span<const uint8_t> datagram);
   void timer();
   void shutdown();
@@ -114,38 +114,38 @@ class Endpoint {
 
   static const dblp_rx_ops kOps;
 
-  TxFlow &flow_to(uint32_t peer);
-  RxFlow *rx_by_id(uint64_t id);
-  TxFlow *tx_by_id(uint64_t id);
+  TxFlow& flow_to(uint32_t peer);
+  RxFlow* rx_by_id(uint64_t id);
+  TxFlow* tx_by_id(uint64_t id);
   void boot();
   void drop_everything();
-  uint32_t address(uint32_t peer, uint8_t *out) const;
-  void packet(uint32_t from, uint8_t ecn, const uint8_t *p, const dblp_hdr &h);
-  void hello(uint32_t from, const uint8_t *p, const dblp_hdr &h);
-  bool echo(uint32_t from, const dblp_f_hello &f);
+  uint32_t address(uint32_t peer, uint8_t* out) const;
+  void packet(uint32_t from, uint8_t ecn, const uint8_t* p, const dblp_hdr& h);
+  void hello(uint32_t from, const uint8_t* p, const dblp_hdr& h);
+  bool echo(uint32_t from, const dblp_f_hello& f);
   void reset_received(uint32_t from, uint64_t flow, uint8_t reason);
   void reset_send(uint32_t to, uint64_t flow);
-  void tx_packet(TxFlow &f, const uint8_t *p, const dblp_hdr &h);
-  void rx_packet(RxFlow &f, uint8_t ecn, const uint8_t *p, const dblp_hdr &h);
-  void pump(TxFlow &f);
-  void pump(RxFlow &f);
-  void reap(TxFlow &f);
-  void tx_died(TxFlow &f);
-  void tx_drop(TxFlow &f);
-  void rx_drop(RxFlow &f);
+  void tx_packet(TxFlow& f, const uint8_t* p, const dblp_hdr& h);
+  void rx_packet(RxFlow& f, uint8_t ecn, const uint8_t* p, const dblp_hdr& h);
+  void pump(TxFlow& f);
+  void pump(RxFlow& f);
+  void reap(TxFlow& f);
+  void tx_died(TxFlow& f);
+  void tx_drop(TxFlow& f);
+  void rx_drop(RxFlow& f);
   void grant();
   void settle();  // at the end of each call from outside
-  void check_sent(TxFlow &f, const uint8_t *p, const dblp_pkt &pkt);
+  void check_sent(TxFlow& f, const uint8_t* p, const dblp_pkt& pkt);
   void check_budget();
   uint64_t next_timer();
 
   // dblp_rx_ops
-  dblp_rxmsg *open(RxFlow &f, uint32_t len, uint32_t seg_size, uint32_t nsegs);
-  int store(RxMsg &m, const dblp_f_data &d, const uint8_t *pkt);
-  void judged(RxMsg &m);
-  void release(RxFlow &f, RxMsg &m);
+  dblp_rxmsg* open(RxFlow& f, uint32_t len, uint32_t seg_size, uint32_t nsegs);
+  int store(RxMsg& m, const dblp_f_data& d, const uint8_t* pkt);
+  void judged(RxMsg& m);
+  void release(RxFlow& f, RxMsg& m);
 
-  World &world_;
+  World& world_;
   const uint32_t index_;
   const EndpointSpec spec_;
   bool up_ = false;
@@ -153,8 +153,8 @@ class Endpoint {
   uint64_t key_ = 0;
   dblp_hs hs_{};
   dblp_budget budget_{};
-  std::map<uint32_t, std::unique_ptr<TxFlow>> tx_;      // by peer
-  std::map<uint64_t, std::unique_ptr<RxFlow>> rx_;      // by our id
+  std::map<uint32_t, std::unique_ptr<TxFlow>> tx_;  // by peer
+  std::map<uint64_t, std::unique_ptr<RxFlow>> rx_;  // by our id
   std::deque<Read> reads_;
   uint64_t reset_at_ = 0;  // rate limit
   uint64_t armed_ = UINT64_MAX;

@@ -9,8 +9,8 @@
 
 namespace dblp::sim {
 
-const char *invariant_name(Invariant i) {
-  static const char *const names[] = {
+const char* invariant_name(Invariant i) {
+  static const char* const names[] = {
 #define X(name, text) #name,
       DBLP_SIM_INVARIANTS(X)
 #undef X
@@ -18,8 +18,8 @@ const char *invariant_name(Invariant i) {
   return names[static_cast<int>(i)];
 }
 
-const char *invariant_text(Invariant i) {
-  static const char *const texts[] = {
+const char* invariant_text(Invariant i) {
+  static const char* const texts[] = {
 #define X(name, text) text,
       DBLP_SIM_INVARIANTS(X)
 #undef X
@@ -34,18 +34,17 @@ void Ledger::fail(Invariant what, std::string text) {
   text_ = std::move(text);
 }
 
-void Ledger::fail(Invariant what, uint64_t uid, const char *text) {
-  const MsgRecord &r = msgs_[uid];
+void Ledger::fail(Invariant what, uint64_t uid, const char* text) {
+  const MsgRecord& r = msgs_[uid];
   fail(what, "message " + std::to_string(uid) + " (" + std::to_string(r.spec.from) + " to " +
                  std::to_string(r.spec.to) + ", id " + std::to_string(r.id) + ", " +
                  std::to_string(r.spec.len) + " bytes in " + std::to_string(r.nsegs) +
                  " segments): " + text);
 }
 
-void Ledger::submitted(const MsgSpec &spec, const dblp_tx &tx, const dblp_txmsg &m,
-                       uint64_t now) {
+void Ledger::submitted(const MsgSpec& spec, const dblp_tx& tx, const dblp_txmsg& m, uint64_t now) {
   const uint64_t uid = msgs_.size();
-  MsgRecord &r = msgs_.emplace_back();
+  MsgRecord& r = msgs_.emplace_back();
 
   r.spec = spec;
   r.seg_size = m.seg_size;
@@ -68,11 +67,11 @@ void Ledger::submitted(const MsgSpec &spec, const dblp_tx &tx, const dblp_txmsg 
   groups_[{r.flow, spec.group, spec.ppm}].bytes += spec.len;
 }
 
-void Ledger::judged(uint64_t uid, uint8_t verdict, const std::vector<bool> &kept,
-                    const dblp_segmap &map, uint32_t missing_bytes) {
+void Ledger::judged(uint64_t uid, uint8_t verdict, const std::vector<bool>& kept,
+                    const dblp_segmap& map, uint32_t missing_bytes) {
   if (!content_) return;
   if (uid >= msgs_.size()) return fail(Invariant::payload, "a message was judged that nobody sent");
-  MsgRecord &r = msgs_[uid];
+  MsgRecord& r = msgs_[uid];
   if (r.judged) return fail(Invariant::once, uid, "judged a second time");
   if (kept.size() != r.nsegs) return fail(Invariant::payload, uid, "wrong number of segments");
 
@@ -94,7 +93,7 @@ void Ledger::judged(uint64_t uid, uint8_t verdict, const std::vector<bool> &kept
     return fail(Invariant::map_true, uid, "the map is not what was kept");
 
   bool protected_missing = false;
-  for (const dblp_segrun &run : r.prot)
+  for (const dblp_segrun& run : r.prot)
     for (uint32_t i = run.first; i < run.first + run.count; i++) protected_missing |= r.missing[i];
   if (verdict == DBLP_VERDICT_OK) {
     if (missing > r.allow) return fail(Invariant::bound, uid, "OK with more missing than A");
@@ -102,7 +101,7 @@ void Ledger::judged(uint64_t uid, uint8_t verdict, const std::vector<bool> &kept
     if (r.spec.mode == 0 && never_sent && !r.spec.deadline_us && !r.spec.max_rounds && !r.shutdown)
       return fail(Invariant::first_pass, uid, "OK without a segment that was never sent");
     if (r.spec.group) {
-      Group &g = groups_[{r.flow, r.spec.group, r.spec.ppm}];
+      Group& g = groups_[{r.flow, r.spec.group, r.spec.ppm}];
       g.missing += missing;
       if (g.missing > dblp_allowance(r.spec.ppm, g.bytes))
         return fail(Invariant::group, uid, "its group misses more than its tolerance");
@@ -115,8 +114,8 @@ void Ledger::judged(uint64_t uid, uint8_t verdict, const std::vector<bool> &kept
   }
 }
 
-void Ledger::completed(uint64_t uid, const dblp_txmsg &m, uint64_t receiver_limit) {
-  MsgRecord &r = msgs_[uid];
+void Ledger::completed(uint64_t uid, const dblp_txmsg& m, uint64_t receiver_limit) {
+  MsgRecord& r = msgs_[uid];
   if (r.completed || r.abandoned) return fail(Invariant::complete, uid, "completed twice");
   r.completed = true;
   r.outcome = m.outcome;
@@ -153,7 +152,7 @@ void Ledger::completed(uint64_t uid, const dblp_txmsg &m, uint64_t receiver_limi
 
 void Ledger::finish(bool clean) {
   for (uint64_t uid = 0; uid < msgs_.size(); uid++) {
-    const MsgRecord &r = msgs_[uid];
+    const MsgRecord& r = msgs_[uid];
     if (!r.completed && !r.abandoned) return fail(Invariant::complete, uid, "never completed");
     if (clean && r.outcome != DBLP_TX_OK && r.outcome != DBLP_TX_REFUSED && !r.spec.deadline_us)
       return fail(Invariant::clean, uid, "not OK");
@@ -170,7 +169,7 @@ uint32_t payload_word(uint64_t uid, uint32_t off) {
 
 }  // namespace
 
-void fill_payload(uint64_t uid, uint32_t off, uint8_t *out, uint32_t len) {
+void fill_payload(uint64_t uid, uint32_t off, uint8_t* out, uint32_t len) {
   uint32_t i = 0;
   for (; i + 4 <= len; i += 4) {
     const uint32_t w = payload_word(uid, off + i);
@@ -182,7 +181,7 @@ void fill_payload(uint64_t uid, uint32_t off, uint8_t *out, uint32_t len) {
   }
 }
 
-bool check_payload(uint64_t uid, uint32_t off, const uint8_t *p, uint32_t len) {
+bool check_payload(uint64_t uid, uint32_t off, const uint8_t* p, uint32_t len) {
   uint32_t differ = 0;
   uint32_t i = 0;
   for (; i + 4 <= len; i += 4) {

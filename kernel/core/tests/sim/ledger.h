@@ -18,26 +18,26 @@
 namespace dblp::sim {
 
 // X(name, text)
-#define DBLP_SIM_INVARIANTS(X)                                                         \
-  X(bound, "OK is never said with more missing than the bound allows")                 \
-  X(allowance, "the bound that travels is the one the tolerance gives")                \
-  X(group, "what a group's messages miss never exceeds its tolerance of their bytes")  \
-  X(once, "no message is judged twice, whatever is repeated or replayed")              \
-  X(protect, "no protected segment is missing from a message judged OK")               \
-  X(payload, "every segment kept is the one that was sent")                            \
-  X(map_true, "the receiver's map says what was really kept")                          \
-  X(frozen, "nothing is written and no map changes after judgement")                   \
-  X(map_equal, "the sender's map equals the receiver's, bit for bit")                  \
-  X(outcome, "the sender's OK or BELOW is the receiver's verdict")                     \
-  X(cause, "UNKNOWN, REFUSED and BELOW have a cause that really happened")             \
-  X(complete, "every message completes, once")                                         \
-  X(livelock, "packets and timer expiries stay in proportion to the work")             \
-  X(budget, "room in use never exceeds the limit and returns to 0")                    \
-  X(ids, "ids are unique and grow by one in a flow")                                   \
-  X(first_pass, "pressure: nothing that was never sent is missing without a CLOSE")    \
-  X(rounds, "a round of repair answers a NEED for the current pass")                   \
-  X(clean, "pressure on a clean pipe: nothing sent again, nothing missing")            \
-  X(memory, "everything is released")                                                  \
+#define DBLP_SIM_INVARIANTS(X)                                                        \
+  X(bound, "OK is never said with more missing than the bound allows")                \
+  X(allowance, "the bound that travels is the one the tolerance gives")               \
+  X(group, "what a group's messages miss never exceeds its tolerance of their bytes") \
+  X(once, "no message is judged twice, whatever is repeated or replayed")             \
+  X(protect, "no protected segment is missing from a message judged OK")              \
+  X(payload, "every segment kept is the one that was sent")                           \
+  X(map_true, "the receiver's map says what was really kept")                         \
+  X(frozen, "nothing is written and no map changes after judgement")                  \
+  X(map_equal, "the sender's map equals the receiver's, bit for bit")                 \
+  X(outcome, "the sender's OK or BELOW is the receiver's verdict")                    \
+  X(cause, "UNKNOWN, REFUSED and BELOW have a cause that really happened")            \
+  X(complete, "every message completes, once")                                        \
+  X(livelock, "packets and timer expiries stay in proportion to the work")            \
+  X(budget, "room in use never exceeds the limit and returns to 0")                   \
+  X(ids, "ids are unique and grow by one in a flow")                                  \
+  X(first_pass, "pressure: nothing that was never sent is missing without a CLOSE")   \
+  X(rounds, "a round of repair answers a NEED for the current pass")                  \
+  X(clean, "pressure on a clean pipe: nothing sent again, nothing missing")           \
+  X(memory, "everything is released")                                                 \
   X(check, "the core's own checks hold")
 
 enum class Invariant {
@@ -46,16 +46,16 @@ enum class Invariant {
 #undef X
 };
 
-const char *invariant_name(Invariant i);
-const char *invariant_text(Invariant i);
+const char* invariant_name(Invariant i);
+const char* invariant_text(Invariant i);
 
 struct MsgSpec {
   uint32_t from = 0, to = 0;
-  uint64_t at = 0;    // virtual time of sendmsg()
-  uint32_t len = 1;   // bytes
+  uint64_t at = 0;   // virtual time of sendmsg()
+  uint32_t len = 1;  // bytes
   uint16_t seg_size = 512;
   uint32_t ppm = 0;
-  uint8_t mode = 0;   // 0 pressure, 1 eager
+  uint8_t mode = 0;  // 0 pressure, 1 eager
   bool ordered = false;
   uint32_t deadline_us = 0;
   uint16_t max_rounds = 0;
@@ -91,21 +91,21 @@ class Ledger {
   void fail(Invariant what, std::string text);
   bool failed() const { return failed_; }
   Invariant what() const { return what_; }
-  const std::string &text() const { return text_; }
+  const std::string& text() const { return text_; }
   bool content() const { return content_; }
 
   uint32_t next_uid() const { return static_cast<uint32_t>(msgs_.size()); }
   // @m as it is after dblp_tx_submit(); the tag of @m is the uid returned.
-  void submitted(const MsgSpec &spec, const dblp_tx &tx, const dblp_txmsg &m, uint64_t now);
-  MsgRecord *find(uint64_t uid) { return uid < msgs_.size() ? &msgs_[uid] : nullptr; }
-  std::vector<MsgRecord> &messages() { return msgs_; }
+  void submitted(const MsgSpec& spec, const dblp_tx& tx, const dblp_txmsg& m, uint64_t now);
+  MsgRecord* find(uint64_t uid) { return uid < msgs_.size() ? &msgs_[uid] : nullptr; }
+  std::vector<MsgRecord>& messages() { return msgs_; }
 
   // The receiver judged: @kept says per segment whether its payload was stored, @map is
   // the core's, set = missing, @verdict the core's.
-  void judged(uint64_t uid, uint8_t verdict, const std::vector<bool> &kept,
-              const dblp_segmap &map, uint32_t missing_bytes);
+  void judged(uint64_t uid, uint8_t verdict, const std::vector<bool>& kept, const dblp_segmap& map,
+              uint32_t missing_bytes);
   // The sender completed; @receiver_limit is the largest message that the peer takes.
-  void completed(uint64_t uid, const dblp_txmsg &m, uint64_t receiver_limit);
+  void completed(uint64_t uid, const dblp_txmsg& m, uint64_t receiver_limit);
   // At the end of a run.
   void finish(bool clean);
 
@@ -114,20 +114,20 @@ class Ledger {
     uint64_t bytes = 0, missing = 0;
   };
 
-  void fail(Invariant what, uint64_t uid, const char *text);
+  void fail(Invariant what, uint64_t uid, const char* text);
 
   bool content_;
   bool failed_ = false;
   Invariant what_ = Invariant::check;
   std::string text_;
   std::vector<MsgRecord> msgs_;
-  std::map<uint64_t, uint64_t> last_id_;  // per flow
+  std::map<uint64_t, uint64_t> last_id_;                              // per flow
   std::map<std::tuple<uint64_t, uint32_t, uint32_t>, Group> groups_;  // flow, group, ppm
 };
 
 // Payload of message @uid from byte @off, a function of both alone.
-void fill_payload(uint64_t uid, uint32_t off, uint8_t *out, uint32_t len);
-bool check_payload(uint64_t uid, uint32_t off, const uint8_t *p, uint32_t len);
+void fill_payload(uint64_t uid, uint32_t off, uint8_t* out, uint32_t len);
+bool check_payload(uint64_t uid, uint32_t off, const uint8_t* p, uint32_t len);
 
 }  // namespace dblp::sim
 

@@ -31,14 +31,14 @@ void report_aborts(bool expected) {
   signal(SIGABRT, on_abort);
 }
 
-std::optional<Violation> run_seed(uint64_t seed, FILE *trace, RunStats *total) {
+std::optional<Violation> run_seed(uint64_t seed, FILE* trace, RunStats* total) {
   running_seed = seed;
   const Scenario scenario = make_scenario(seed);
   if (trace) fputs(scenario.describe().c_str(), trace);
   World world(scenario, trace);
   const bool good = world.run();
   if (total) {
-    const RunStats &s = world.stats();
+    const RunStats& s = world.stats();
     total->packets += s.packets;
     total->bytes += s.bytes;
     total->events += s.events;
@@ -57,18 +57,20 @@ std::optional<Violation> run_seed(uint64_t seed, FILE *trace, RunStats *total) {
   return Violation{seed, world.ledger().what(), world.ledger().text()};
 }
 
-std::string replay_line(const Violation &v) {
+std::string replay_line(const Violation& v) {
   return "violated: " + std::string(invariant_name(v.what)) + " (" + invariant_text(v.what) +
          ")\n  " + v.text + "\nreplay: sim_main --seed " + std::to_string(v.seed) + " --trace";
 }
 
-std::string describe(const RunStats &s, uint64_t runs) {
+std::string describe(const RunStats& s, uint64_t runs) {
   char line[512];
   snprintf(line, sizeof(line),
            "%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " segments, %" PRIu64
-           " datagrams (%.1f MB), %" PRIu64 " events\n"
+           " datagrams (%.1f MB), %" PRIu64
+           " events\n"
            "outcomes: %" PRIu64 " OK (%" PRIu64 " with holes), %" PRIu64 " BELOW, %" PRIu64
-           " REFUSED, %" PRIu64 " UNKNOWN; at most %.3f virtual seconds; %.0f %% of the packets "
+           " REFUSED, %" PRIu64
+           " UNKNOWN; at most %.3f virtual seconds; %.0f %% of the packets "
            "allowed",
            runs, s.messages, s.segments, s.packets, static_cast<double>(s.bytes) / 1e6, s.events,
            s.ok, s.incomplete_ok, s.below, s.refused, s.unknown,

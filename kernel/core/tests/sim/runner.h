@@ -19,16 +19,16 @@ struct Violation {
 };
 
 // One run; @trace as for World.
-std::optional<Violation> run_seed(uint64_t seed, FILE *trace, RunStats *total);
+std::optional<Violation> run_seed(uint64_t seed, FILE* trace, RunStats* total);
 
 // A failed check inside the core aborts: print the seed that was running then.  If
 // @expected, that is what was looked for and the program ends with status 0.
 void report_aborts(bool expected);
 
 // How to see @v again.
-std::string replay_line(const Violation &v);
+std::string replay_line(const Violation& v);
 
-std::string describe(const RunStats &s, uint64_t runs);
+std::string describe(const RunStats& s, uint64_t runs);
 
 }  // namespace dblp::sim
 

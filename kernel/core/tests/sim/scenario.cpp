@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kUs = 1'000, kMs = 1'000'000, kSec = 1'000'000'000;
 
-LinkSpec make_link(Rng &rng, bool clean, bool jitter, bool deliver_corrupt) {
+LinkSpec make_link(Rng& rng, bool clean, bool jitter, bool deliver_corrupt) {
   LinkSpec l;
   l.delay = rng.log_range(10 * kUs, 20 * kMs);
   if (clean) {
@@ -44,7 +44,7 @@ LinkSpec make_link(Rng &rng, bool clean, bool jitter, bool deliver_corrupt) {
   return l;
 }
 
-uint32_t make_ppm(Rng &rng) {
+uint32_t make_ppm(Rng& rng) {
   switch (rng.below(8)) {
     case 0:
     case 1:
@@ -59,7 +59,7 @@ uint32_t make_ppm(Rng &rng) {
 }
 
 // Sizes near multiples of a segment are the interesting ones.
-uint32_t make_len(Rng &rng, uint32_t seg_size, uint32_t segs_max) {
+uint32_t make_len(Rng& rng, uint32_t seg_size, uint32_t segs_max) {
   const uint64_t top = static_cast<uint64_t>(seg_size) * segs_max;
   uint64_t len;
   switch (rng.below(4)) {
@@ -75,7 +75,7 @@ uint32_t make_len(Rng &rng, uint32_t seg_size, uint32_t segs_max) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(len, 1, top));
 }
 
-void make_messages(Rng &rng, Scenario &s) {
+void make_messages(Rng& rng, Scenario& s) {
   const bool many = rng.chance(60000);
   const bool large = !many && rng.chance(80000);
   const uint32_t count = static_cast<uint32_t>(many ? rng.range(20, 150) : rng.log_range(1, 8));
@@ -97,8 +97,8 @@ void make_messages(Rng &rng, Scenario &s) {
     m.at = rng.chance(300000) ? 0 : rng.below(span);
     const uint16_t largest = dblp_seg_size_for(s.endpoints[m.from].room);
     m.seg_size = small_segs ? static_cast<uint16_t>(rng.range(DBLP_SEG_MIN / 4, 160) * 4) : largest;
-    m.len = make_len(rng, m.seg_size,
-                     static_cast<uint32_t>(std::min<uint64_t>(segs_max, segs_left)));
+    m.len =
+        make_len(rng, m.seg_size, static_cast<uint32_t>(std::min<uint64_t>(segs_max, segs_left)));
     segs_left -= std::min<uint64_t>(segs_left, m.len / m.seg_size + 1);
     m.ppm = rng.chance(500000) ? shared_ppm : make_ppm(rng);
     m.mode = static_cast<uint8_t>(rng.below(2));
@@ -121,11 +121,11 @@ void make_messages(Rng &rng, Scenario &s) {
     s.messages.push_back(m);
   }
   std::stable_sort(s.messages.begin(), s.messages.end(),
-                   [](const MsgSpec &a, const MsgSpec &b) { return a.at < b.at; });
+                   [](const MsgSpec& a, const MsgSpec& b) { return a.at < b.at; });
 }
 
 // Its map has several parts.
-void make_huge_message(Rng &rng, Scenario &s) {
+void make_huge_message(Rng& rng, Scenario& s) {
   MsgSpec m;
   m.to = 1;
   m.len = static_cast<uint32_t>(rng.range(DBLP_PART_SEGS, 3 * DBLP_PART_SEGS) * DBLP_SEG_MIN);
@@ -136,7 +136,7 @@ void make_huge_message(Rng &rng, Scenario &s) {
 }
 
 // More ids than the window holds.
-void make_swarm(Rng &rng, Scenario &s) {
+void make_swarm(Rng& rng, Scenario& s) {
   const uint64_t count = rng.range(DBLP_ID_WINDOW + 1, DBLP_ID_WINDOW + 400);
   const uint32_t ppm = make_ppm(rng);
   const uint64_t span = rng.log_range(1, 100 * kMs);
@@ -153,16 +153,16 @@ void make_swarm(Rng &rng, Scenario &s) {
 
 // Reordering within the window that the receiver waits, once all flows are open: what
 // overtakes ECHO is lost.
-void start_jitter_later(Scenario &s) {
+void start_jitter_later(Scenario& s) {
   std::set<std::pair<uint32_t, uint32_t>> open;
   s.jitter_from = 200 * kMs;
-  for (MsgSpec &m : s.messages)
+  for (MsgSpec& m : s.messages)
     m.at = open.insert({m.from, m.to}).second ? 0 : m.at + s.jitter_from;
   std::stable_sort(s.messages.begin(), s.messages.end(),
-                   [](const MsgSpec &a, const MsgSpec &b) { return a.at < b.at; });
+                   [](const MsgSpec& a, const MsgSpec& b) { return a.at < b.at; });
 }
 
-void make_faults(Rng &rng, Scenario &s) {
+void make_faults(Rng& rng, Scenario& s) {
   const uint64_t n = s.endpoints.size();
   const uint64_t span = s.hostile_until;
   auto add = [&](Fault kind, uint32_t ppm, uint64_t length_max) {
@@ -223,7 +223,7 @@ Scenario make_scenario(uint64_t seed) {
     s.endpoints.push_back(e);
   }
   const bool jitter = rng.chance(300000);
-  for (LinkSpec &l : s.link) l = make_link(rng, s.clean, jitter, s.deliver_corrupt);
+  for (LinkSpec& l : s.link) l = make_link(rng, s.clean, jitter, s.deliver_corrupt);
   if (rng.chance(500))
     make_huge_message(rng, s);
   else if (rng.chance(1000))
@@ -232,15 +232,16 @@ Scenario make_scenario(uint64_t seed) {
     make_messages(rng, s);
   if (s.clean && jitter) start_jitter_later(s);
   if (!s.clean) make_faults(rng, s);
-  if (!s.clean && rng.chance(100000)) s.no_memory = static_cast<uint32_t>(rng.log_range(1000, 300000));
+  if (!s.clean && rng.chance(100000))
+    s.no_memory = static_cast<uint32_t>(rng.log_range(1000, 300000));
   return s;
 }
 
 namespace {
 
-void append(std::string &out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void append(std::string& out, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-void append(std::string &out, const char *format, ...) {
+void append(std::string& out, const char* format, ...) {
   char line[256];
   va_list args;
 
@@ -250,8 +251,8 @@ void append(std::string &out, const char *format, ...) {
   out += line;
 }
 
-const char *fault_name(Fault f) {
-  static const char *const names[] = {"blackhole", "restart", "close", "pause",
+const char* fault_name(Fault f) {
+  static const char* const names[] = {"blackhole", "restart", "close", "pause",
                                       "shutdown",  "icmp",    "replay"};
   return names[static_cast<int>(f)];
 }
@@ -264,7 +265,7 @@ std::string Scenario::describe() const {
   append(out, "seed %" PRIu64 "%s%s, hostile until %.6f s\n", seed, clean ? ", clean" : "",
          deliver_corrupt ? ", corruption delivered" : "", static_cast<double>(hostile_until) / 1e9);
   for (size_t i = 0; i < endpoints.size(); i++) {
-    const EndpointSpec &e = endpoints[i];
+    const EndpointSpec& e = endpoints[i];
     append(out,
            "endpoint %zu: room %u, budget %" PRIu64 ", limit %" PRIu64
            ", read after <= %.6f s, dead %.3f s%s%s%s\n",
@@ -272,7 +273,7 @@ std::string Scenario::describe() const {
            static_cast<double>(e.dead) / 1e9, e.partial ? ", partial" : "",
            e.coalesce ? ", coalesce" : "", e.fixed_rate ? ", fixed rate" : "");
   }
-  for (const LinkSpec &l : link)
+  for (const LinkSpec& l : link)
     append(out,
            "link: delay %.6f +%.6f s, %" PRIu64
            " B/s, ppm: loss %u, burst %u/%u/%u, dup %u, reorder %u by %.6f s, corrupt %u, ce %u, "
@@ -280,15 +281,15 @@ std::string Scenario::describe() const {
            static_cast<double>(l.delay) / 1e9, static_cast<double>(l.jitter) / 1e9, l.rate, l.loss,
            l.burst_enter, l.burst_leave, l.burst_loss, l.dup, l.reorder,
            static_cast<double>(l.reorder_by) / 1e9, l.corrupt, l.ce, l.misdirect, l.replay);
-  for (const FaultSpec &f : faults)
+  for (const FaultSpec& f : faults)
     append(out, "fault: %s of %u (peer %u) at %.6f for %.6f s\n", fault_name(f.kind), f.ep, f.peer,
            static_cast<double>(f.at) / 1e9, static_cast<double>(f.length) / 1e9);
   for (size_t i = 0; i < messages.size(); i++) {
-    const MsgSpec &m = messages[i];
-    append(out, "message: %u to %u at %.6f, %u bytes in %u, %u ppm, %s%s, deadline %u us, rounds %u",
-           m.from, m.to, static_cast<double>(m.at) / 1e9, m.len, m.seg_size, m.ppm,
-           m.mode ? "eager" : "pressure", m.ordered ? ", ordered" : "", m.deadline_us,
-           m.max_rounds);
+    const MsgSpec& m = messages[i];
+    append(
+        out, "message: %u to %u at %.6f, %u bytes in %u, %u ppm, %s%s, deadline %u us, rounds %u",
+        m.from, m.to, static_cast<double>(m.at) / 1e9, m.len, m.seg_size, m.ppm,
+        m.mode ? "eager" : "pressure", m.ordered ? ", ordered" : "", m.deadline_us, m.max_rounds);
     append(out, ", group %u", m.group);
     for (auto [off, len] : m.protect) append(out, ", protect %u+%u", off, len);
     out += '\n';

@@ -47,21 +47,21 @@ struct EndpointSpec {
   uint64_t budget = 1 << 22;
   uint64_t limit = 1 << 29;
   bool partial = false;
-  bool coalesce = false;     // several packets in a datagram
+  bool coalesce = false;  // several packets in a datagram
   bool fixed_rate = false;
-  uint64_t read_delay = 0;   // from judgement to recvmsg(), at most
+  uint64_t read_delay = 0;  // from judgement to recvmsg(), at most
   uint64_t dead = 10'000'000'000;
   uint32_t room = 1472;
 };
 
 struct Scenario {
   uint64_t seed = 0;
-  bool clean = false;           // the pipe does nothing wrong and there is room
+  bool clean = false;            // the pipe does nothing wrong and there is room
   bool deliver_corrupt = false;  // content is not asserted
   uint32_t no_memory = 0;        // ppm of allocations at the receiver that fail
   uint64_t jitter_from = 0;      // of a clean pipe: when it begins to reorder
-  uint64_t hostile_until = 0;   // after this every link only delays
-  LinkSpec link[2];             // towards a higher / lower endpoint
+  uint64_t hostile_until = 0;    // after this every link only delays
+  LinkSpec link[2];              // towards a higher / lower endpoint
   std::vector<EndpointSpec> endpoints;
   std::vector<FaultSpec> faults;
   std::vector<MsgSpec> messages;  // by time

@@ -33,10 +33,10 @@ int list() {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   uint64_t seed = 1, runs = 1;
   bool trace = false, keep_going = false;
-  const char *expect = nullptr;
+  const char* expect = nullptr;
 
   for (int i = 1; i < argc; i++) {
     const bool more = i + 1 < argc;

@@ -17,8 +17,8 @@ constexpr uint64_t kRuns = 5'000;
 constexpr uint64_t kRuns = 100'000;
 #endif
 
-uint64_t from_environment(const char *name, uint64_t otherwise) {
-  const char *value = getenv(name);
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* value = getenv(name);
   return value ? strtoull(value, nullptr, 0) : otherwise;
 }
 

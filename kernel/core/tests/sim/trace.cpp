@@ -12,9 +12,9 @@
 namespace dblp::sim {
 namespace {
 
-void append(std::string &out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void append(std::string& out, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-void append(std::string &out, const char *format, ...) {
+void append(std::string& out, const char* format, ...) {
   char line[256];
   va_list args;
 
@@ -24,11 +24,11 @@ void append(std::string &out, const char *format, ...) {
   out += line;
 }
 
-void append_run(void *ctx, u32 first, u32 count) {
-  append(*static_cast<std::string *>(ctx), " %u+%u", first, count);
+void append_run(void* ctx, u32 first, u32 count) {
+  append(*static_cast<std::string*>(ctx), " %u+%u", first, count);
 }
 
-void append_frame(std::string &out, const dblp_frame &f) {
+void append_frame(std::string& out, const dblp_frame& f) {
   switch (f.type) {
     case DBLP_F_PAD:
       append(out, " PAD");
@@ -106,7 +106,7 @@ void append_frame(std::string &out, const dblp_frame &f) {
 
 }  // namespace
 
-std::string describe_datagram(const uint8_t *p, uint32_t len, uint32_t linear) {
+std::string describe_datagram(const uint8_t* p, uint32_t len, uint32_t linear) {
   std::string out;
 
   while (len) {

@@ -9,7 +9,7 @@
 namespace dblp::sim {
 
 // @linear: bytes at @p, if fewer than @len: a last payload may not be there.
-std::string describe_datagram(const uint8_t *p, uint32_t len, uint32_t linear = UINT32_MAX);
+std::string describe_datagram(const uint8_t* p, uint32_t len, uint32_t linear = UINT32_MAX);
 
 }  // namespace dblp::sim
 

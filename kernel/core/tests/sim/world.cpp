@@ -20,8 +20,11 @@ constexpr uint64_t kAfter = 200 * kSec;  // then all flows are gone
 
 }  // namespace
 
-World::World(const Scenario &scenario, FILE *trace)
-    : s_(scenario), trace_(trace), rng_(scenario.seed ^ 0x5eed), ledger_(!scenario.deliver_corrupt) {
+World::World(const Scenario& scenario, FILE* trace)
+    : s_(scenario),
+      trace_(trace),
+      rng_(scenario.seed ^ 0x5eed),
+      ledger_(!scenario.deliver_corrupt) {
   links_.resize(s_.endpoints.size() * s_.endpoints.size());
   for (uint32_t i = 0; i < s_.endpoints.size(); i++)
     endpoints_.push_back(std::make_unique<Endpoint>(*this, i, s_.endpoints[i]));
@@ -42,7 +45,7 @@ Fate World::fate(uint64_t flow) const {
   return it == fates_.end() ? Fate::never : it->second;
 }
 
-void World::trace(const char *format, ...) {
+void World::trace(const char* format, ...) {
   va_list args;
 
   if (!trace_) return;
@@ -53,7 +56,7 @@ void World::trace(const char *format, ...) {
   fputc('\n', trace_);
 }
 
-void World::trace_packet(const char *what, uint32_t from, uint32_t to, const uint8_t *p,
+void World::trace_packet(const char* what, uint32_t from, uint32_t to, const uint8_t* p,
                          uint32_t len) {
   if (!trace_) return;
   trace("%u > %u %s %s", from, to, what, describe_datagram(p, len).c_str());
@@ -74,7 +77,7 @@ uint32_t World::take_slot() {
 void World::deliver_at(uint64_t at, uint32_t from, uint32_t to, uint8_t ecn,
                        std::span<const uint8_t> bytes) {
   const uint32_t slot = take_slot();
-  Datagram &d = slots_[slot];
+  Datagram& d = slots_[slot];
   d.from = from;
   d.to = to;
   d.ecn = ecn;
@@ -92,7 +95,7 @@ void World::remember(uint32_t from, uint32_t to, std::span<const uint8_t> bytes)
     at = rng_.below(remembered_);
     if (at >= kHistory) return;
   }
-  Datagram &d = history_[at];
+  Datagram& d = history_[at];
   d.from = from;
   d.to = to;
   d.bytes.assign(bytes.begin(), bytes.end());
@@ -100,20 +103,20 @@ void World::remember(uint32_t from, uint32_t to, std::span<const uint8_t> bytes)
 
 void World::replay(uint64_t at) {
   if (history_.empty()) return;
-  const Datagram &d = history_[rng_.below(history_.size())];
+  const Datagram& d = history_[rng_.below(history_.size())];
   deliver_at(at, d.from, d.to, DBLP_ECN_NOT, d.bytes);
 }
 
 void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) {
-  Link &l = link(from, to);
-  const LinkSpec &s = spec(from, to);
+  Link& l = link(from, to);
+  const LinkSpec& s = spec(from, to);
   uint8_t ecn = DBLP_ECN_ECT0;
 
   stats_.packets++;
   stats_.bytes += datagram.size();
   const uint64_t allowed = packets_allowed();
-  stats_.crowded = std::max(stats_.crowded, static_cast<double>(stats_.packets) /
-                                                static_cast<double>(allowed));
+  stats_.crowded =
+      std::max(stats_.crowded, static_cast<double>(stats_.packets) / static_cast<double>(allowed));
   if (stats_.packets > allowed) {
     // A message that a corrupted DATA opened with another size asks in vain for ever.
     if (s_.deliver_corrupt)
@@ -168,7 +171,7 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
 
 void World::arrive(uint32_t slot) {
   const Datagram d = std::move(slots_[slot]);
-  Endpoint &ep = *endpoints_[d.to];
+  Endpoint& ep = *endpoints_[d.to];
 
   free_slots_.push_back(slot);
   if (now_ < ep.paused_until) {
@@ -176,15 +179,14 @@ void World::arrive(uint32_t slot) {
     return;
   }
   if (!ep.up()) return;
-  trace_packet("arrives", d.from, d.to, d.bytes.data(),
-               static_cast<uint32_t>(d.bytes.size()));
+  trace_packet("arrives", d.from, d.to, d.bytes.data(), static_cast<uint32_t>(d.bytes.size()));
   ep.deliver(d.from, d.ecn, d.bytes);
 }
 
 // ---- events ----------------------------------------------------------------------------
 
-void World::fault(const FaultSpec &f) {
-  Endpoint &ep = *endpoints_[f.ep];
+void World::fault(const FaultSpec& f) {
+  Endpoint& ep = *endpoints_[f.ep];
 
   switch (f.kind) {
     case Fault::blackhole:
@@ -217,17 +219,17 @@ void World::fault(const FaultSpec &f) {
   }
 }
 
-void World::fault_end(const FaultSpec &f) {
+void World::fault_end(const FaultSpec& f) {
   if (f.kind == Fault::close && !endpoints_[f.ep]->up()) endpoints_[f.ep]->restart();
 }
 
-void World::handle(const Event &e) {
+void World::handle(const Event& e) {
   switch (e.what) {
     case What::datagram:
       arrive(e.a);
       break;
     case What::wake: {
-      Endpoint &ep = *endpoints_[e.a];
+      Endpoint& ep = *endpoints_[e.a];
       if (now_ < ep.paused_until)
         push(ep.paused_until, What::wake, e.a, 0);
       else if (ep.up())
@@ -235,8 +237,8 @@ void World::handle(const Event &e) {
       break;
     }
     case What::submit: {
-      const MsgSpec &m = s_.messages[e.a];
-      Endpoint &ep = *endpoints_[m.from];
+      const MsgSpec& m = s_.messages[e.a];
+      Endpoint& ep = *endpoints_[m.from];
       if (!ep.up() || now_ < ep.paused_until)
         push(std::max(now_ + 10 * kMs, ep.paused_until), What::submit, e.a, 0);
       else
@@ -259,7 +261,7 @@ void World::handle(const Event &e) {
 bool World::housekeeping() {
   bool empty = true;
 
-  for (auto &ep : endpoints_) empty &= ep->empty();
+  for (auto& ep : endpoints_) empty &= ep->empty();
   if (!empty && now_ > quiet_at_ + kPatience && s_.deliver_corrupt) {
     // A corrupted header can make a flow useless for ever.
     give_up_ = true;
@@ -275,8 +277,8 @@ bool World::housekeeping() {
 // Handshake, marks, probes and acknowledgements of each message, repairs at 95 % loss, and
 // a second's worth of probing under the back-off for all the time that may pass.
 uint64_t World::packets_allowed() const {
-  return 3000 + 400 * stats_.messages + 40 * stats_.segments + 20 * (now_ / kSec) *
-         (1 + stats_.messages);
+  return 3000 + 400 * stats_.messages + 40 * stats_.segments +
+         20 * (now_ / kSec) * (1 + stats_.messages);
 }
 
 bool World::run() {
@@ -286,7 +288,7 @@ bool World::run() {
     quiet_at_ = std::max(quiet_at_, s_.messages[i].at);
   }
   uint64_t reads = 0;
-  for (const EndpointSpec &e : s_.endpoints) reads = std::max(reads, e.read_delay);
+  for (const EndpointSpec& e : s_.endpoints) reads = std::max(reads, e.read_delay);
   for (uint32_t i = 0; i < s_.faults.size(); i++) {
     push(s_.faults[i].at, What::fault, i, 0);
     quiet_at_ = std::max(quiet_at_, s_.faults[i].at + s_.faults[i].length);
@@ -305,10 +307,10 @@ bool World::run() {
     handle(e);
   }
   if (give_up_)
-    for (auto &ep : endpoints_)
+    for (auto& ep : endpoints_)
       if (ep->up()) ep->close();
   if (!ledger_.failed() && !give_up_) ledger_.finish(s_.clean);
-  for (auto &ep : endpoints_) {
+  for (auto& ep : endpoints_) {
     if (ledger_.failed()) break;
     if (!ep->empty()) ledger_.fail(Invariant::memory, "a flow or message is left");
     ep->check_released();

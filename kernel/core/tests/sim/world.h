@@ -31,19 +31,19 @@ struct RunStats {
 class World {
  public:
   // @trace: readable events go there, nullptr none.
-  World(const Scenario &scenario, FILE *trace);
+  World(const Scenario& scenario, FILE* trace);
   ~World();
-  World(const World &) = delete;
-  World &operator=(const World &) = delete;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   // Runs to the end; false: the ledger names the invariant that was violated.
   bool run();
 
   // For endpoints.
   uint64_t now() const { return now_; }
-  Ledger &ledger() { return ledger_; }
-  Rng &rng() { return rng_; }
-  const Scenario &scenario() const { return s_; }
+  Ledger& ledger() { return ledger_; }
+  Rng& rng() { return rng_; }
+  const Scenario& scenario() const { return s_; }
   // Puts a datagram on the pipe.
   void send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram);
   // Calls the endpoint's timer() at @at.
@@ -51,10 +51,10 @@ class World {
   Fate fate(uint64_t flow) const;
   void set_fate(uint64_t flow, Fate fate) { fates_[flow] = fate; }
   bool tracing() const { return trace_ != nullptr; }
-  void trace(const char *format, ...) __attribute__((format(printf, 2, 3)));
-  void trace_packet(const char *what, uint32_t from, uint32_t to, const uint8_t *p, uint32_t len);
-  const RunStats &stats() const { return stats_; }
-  RunStats &stats() { return stats_; }
+  void trace(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  void trace_packet(const char* what, uint32_t from, uint32_t to, const uint8_t* p, uint32_t len);
+  const RunStats& stats() const { return stats_; }
+  RunStats& stats() { return stats_; }
 
  private:
   enum class What : uint8_t { datagram, wake, submit, fault, fault_end, housekeeping };
@@ -63,7 +63,7 @@ class World {
     uint64_t at, order;
     What what;
     uint32_t a, b;
-    bool operator>(const Event &o) const { return at != o.at ? at > o.at : order > o.order; }
+    bool operator>(const Event& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
 
   struct Datagram {
@@ -78,8 +78,8 @@ class World {
     uint64_t black_until = 0;
   };
 
-  const LinkSpec &spec(uint32_t from, uint32_t to) const { return s_.link[from < to ? 0 : 1]; }
-  Link &link(uint32_t from, uint32_t to) { return links_[from * s_.endpoints.size() + to]; }
+  const LinkSpec& spec(uint32_t from, uint32_t to) const { return s_.link[from < to ? 0 : 1]; }
+  Link& link(uint32_t from, uint32_t to) { return links_[from * s_.endpoints.size() + to]; }
   bool hostile() const { return now_ < s_.hostile_until; }
   void push(uint64_t at, What what, uint32_t a, uint32_t b);
   uint32_t take_slot();
@@ -88,14 +88,14 @@ class World {
   void remember(uint32_t from, uint32_t to, std::span<const uint8_t> bytes);
   void replay(uint64_t at);
   void arrive(uint32_t slot);
-  void fault(const FaultSpec &f);
-  void fault_end(const FaultSpec &f);
-  void handle(const Event &e);
+  void fault(const FaultSpec& f);
+  void fault_end(const FaultSpec& f);
+  void handle(const Event& e);
   bool housekeeping();
   uint64_t packets_allowed() const;
 
   Scenario s_;
-  FILE *trace_;
+  FILE* trace_;
   Rng rng_;
   Ledger ledger_;
   RunStats stats_;
