@@ -348,6 +348,7 @@ static void dblp_destruct(struct sock *sk)
 	WARN_ON_ONCE(!list_empty(&dsk->rxq));
 	WARN_ON_ONCE(dsk->wmem || dsk->rmem || dsk->rmeta);
 	sk_mem_reclaim_final(sk);
+	WARN_ON_ONCE(READ_ONCE(sk->sk_forward_alloc));
 	sk_sockets_allocated_dec(sk);
 }
 
