@@ -401,3 +401,54 @@ bool counter_wait(const char *name, long long value)
 	}
 	return true;
 }
+
+const char *moved(const struct counters *a)
+{
+	static char text[512];
+	struct counters b;
+	size_t i, n = 0;
+
+	text[0] = '\0';
+	if (!counters_read(&b))
+		return "no counters";
+	for (i = 0; i < b.n && n < sizeof(text) - 64; i++) {
+		long long d = b.c[i].value - counter_of(a, b.c[i].name);
+
+		if (d && !strncmp(b.c[i].name, DBLP_REJECT, strlen(DBLP_REJECT)))
+			n += sprintf(text + n, "%s%s+%lld", n ? " " : "",
+				     b.c[i].name + strlen(DBLP_REJECT), d);
+	}
+	return text;
+}
+
+const char *moved_wait(const struct counters *a, const char *want)
+{
+	uint64_t end = now_ms() + 2000;
+	const char *m;
+
+	for (;;) {
+		m = moved(a);
+		if (counter("pkts_received") > counter_of(a, "pkts_received") &&
+		    !strcmp(m, want))
+			return m;
+		if (now_ms() > end)
+			return m;
+		poll(NULL, 0, 2);
+	}
+}
+
+bool quiet(void)
+{
+	uint64_t end = now_ms() + DBLP_WAIT_MS;
+	struct counters a, b;
+
+	do {
+		if (!counters_read(&a))
+			return false;
+		poll(NULL, 0, 40);
+		counters_read(&b);
+		if (!memcmp(&a, &b, sizeof(a)))
+			return true;
+	} while (now_ms() < end);
+	return false;
+}

@@ -131,5 +131,11 @@ long long counter_delta(const struct counters *a, const struct counters *b,
 			const char *name);
 /* Waits until counter @name is at least @value. */
 bool counter_wait(const char *name, long long value);
+/* Which counters of discards moved since @a, as "name+n name+n". */
+const char *moved(const struct counters *a);
+/* Waits until a packet was read and what moved is @want; else says what did. */
+const char *moved_wait(const struct counters *a, const char *want);
+/* Waits until probes and late answers of earlier messages are over. */
+bool quiet(void);
 
 #endif /* DBLP_UTIL_H */

@@ -242,6 +242,29 @@ static size_t protected_missing(const struct received *r)
 	return n;
 }
 
+/*
+ * The sender may still have to learn what became of its last message, and a socket that
+ * is closed answers nothing.  SIGTERM is blocked, so it may have come long ago.
+ */
+static void wait_for_term(void)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigwait(&set, &sig);
+}
+
+static void block_term(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static int receive(void)
 {
 	static unsigned char small[4096];
@@ -296,6 +319,7 @@ static int receive(void)
 		       r.info.flags & DBLP_RECV_PARTIAL ? 1 : 0, wrong);
 	}
 	printf("done received=%zu bad=%zu\n", n, bad);
+	wait_for_term();
 	return bad ? 1 : 0;
 }
 
@@ -403,5 +427,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGALRM, expired);
 	alarm(o.timeout);
-	return o.send ? send_all() : receive();
+	if (o.send)
+		return send_all();
+	block_term();
+	return receive();
 }

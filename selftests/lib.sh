@@ -262,6 +262,8 @@ netem_dropped()
 
 ### programs
 
+declare -A receivers
+
 # start NAME NS COMMAND: in the background, output in $tmp/NAME. Its standard input is
 # $tmp/NAME.in if that is there.
 start()
@@ -276,11 +278,13 @@ start()
 	declare -g "pid_$name=$!"
 }
 
-# Waits for the end of what was started as NAME; its status.
+# Waits for the end of what was started as NAME; its status.  A receiver ends when it has
+# received everything and is told that nobody asks it any more.
 finish()
 {
 	local pid=pid_$1 status
 
+	[[ -z ${receivers[$1]:-} ]] || kill -TERM "${!pid}" 2>/dev/null || true
 	wait "${!pid}"
 	status=$?
 	forget "${!pid}"
@@ -345,6 +349,7 @@ receiver()
 	shift 2
 
 	start "$name" "$ns" "$xfer" recv "$@"
+	receivers[$name]=1
 	wait_until has_lines "$name" "ready" || return 1
 	port=${found[0]#*=}
 }
