@@ -37,9 +37,7 @@
 #include "mib.h"
 
 struct dblp_flow;
-struct dblp_path;
 struct dblp_item;
-struct dblp_send_req;
 
 #define DBLP_FLOWS_MAX		65536	/* of one socket, both directions */
 #define DBLP_ROOM_MAX		9000

@@ -185,8 +185,8 @@ int dblp_path_find(struct dblp_sock *dsk, const struct dblp_addr *peer,
 void dblp_path_put(struct dblp_path *path);
 /* Where to build the next packet, @room bytes; NULL: no memory.  flow->lock held. */
 u8 *dblp_out_room(struct dblp_flow *f, u32 room);
-/* @len bytes have been built there.  -ENOMEM: it is lost. */
-int dblp_out_commit(struct dblp_flow *f, u32 len, bool ect);
+/* @len bytes have been built there; without memory the packet is lost. */
+void dblp_out_commit(struct dblp_flow *f, u32 len, bool ect);
 /* flow->lock held: is there something to drain?  Then the caller must, without it. */
 bool dblp_out_claim(struct dblp_flow *f);
 void dblp_out_drain(struct dblp_flow *f);

@@ -352,7 +352,7 @@ static struct sk_buff *dblp_out_first(struct dblp_workbench *w, u32 len)
 	return skb;
 }
 
-int dblp_out_commit(struct dblp_flow *f, u32 len, bool ect)
+void dblp_out_commit(struct dblp_flow *f, u32 len, bool ect)
 {
 	struct dblp_workbench *w = this_cpu_ptr(dblp_bench);
 	struct dblp_out_cb *cb;
@@ -365,12 +365,12 @@ int dblp_out_commit(struct dblp_flow *f, u32 len, bool ect)
 		cb = dblp_out_cb(f->out.open);
 		cb->last = len;
 		cb->packets++;
-		return 0;
+		return;
 	}
 	skb = dblp_out_first(w, len);
 	if (!skb) {
 		dblp_mib_inc(dblp_sk_net(f->dsk), DBLP_MIB_XMIT_DROPPED);
-		return -ENOMEM;
+		return;
 	}
 	cb = dblp_out_cb(skb);
 	cb->size = len;
@@ -379,7 +379,6 @@ int dblp_out_commit(struct dblp_flow *f, u32 len, bool ect)
 	cb->ect = ect;
 	__skb_queue_tail(&f->out.queue, skb);
 	f->out.open = w->use_spare ? NULL : skb;
-	return 0;
 }
 
 void dblp_out_bare(struct dblp_sock *dsk, const struct dblp_addr *peer,
