@@ -24,8 +24,11 @@ SETUP = {
     "queue_packets": 100,
     "loss_percent": 1,
     "burst_s": 0.5,
-    "bursts": [{"after_round": 33, "loss_percent": 70}],
-    "where": "nowhere",
+    "bursts": [
+        {"after_round": 333, "loss_percent": 70},
+        {"after_round": 666, "loss_percent": 80},
+    ],
+    "where": "kernel 6.12, virtual time (1 ns an instruction)",
 }
 
 
