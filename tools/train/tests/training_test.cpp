@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <span>
 
 #include <cerrno>
 #include <cstring>
@@ -252,7 +254,8 @@ class Played final : public train::Transport {
     std::vector<std::byte> bytes(kHeaderBytes + header.floats * sizeof(float));
     encode(header, bytes);
     const std::vector<float> floats(header.floats, value);
-    std::memcpy(bytes.data() + kHeaderBytes, floats.data(), header.floats * sizeof(float));
+    // A header may come alone, and no floats have no address.
+    std::ranges::copy(std::as_bytes(std::span(floats)), bytes.begin() + kHeaderBytes);
     // Holes are at the end here, and zeros, as the kernel leaves them.
     std::fill(bytes.end() - static_cast<std::ptrdiff_t>(holes), bytes.end(), std::byte{0});
     incoming_.push_back({peer, std::move(bytes), holes});
