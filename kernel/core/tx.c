@@ -556,8 +556,11 @@ static void tx_advance(struct dblp_tx *tx, struct dblp_txmsg *m, u64 now)
 		dblp_tx_await(tx, m, now);
 }
 
-static void tx_log_ctl(struct dblp_sent *e, struct dblp_txmsg *m, bool desc, bool mark)
+static void tx_log_ctl(struct dblp_tx *tx, struct dblp_sent *e, struct dblp_txmsg *m,
+		       bool desc, bool mark)
 {
+	/* From here on the peer may judge: DESC and CLOSE alone are enough for that. */
+	tx->data_sent = true;
 	e->desc_id = m->id;
 	if (desc) {
 		e->flags |= DBLP_SENT_DESC;
@@ -584,7 +587,7 @@ static bool tx_build_mark(struct dblp_tx *tx, struct dblp_txmsg *m, struct dblp_
 		tx->stats.marks++;
 	m->mark_due = false;
 	m->close_due = false;
-	tx_log_ctl(tx_seal(tx, w, 0, pkt, now), m, desc, true);
+	tx_log_ctl(tx, tx_seal(tx, w, 0, pkt, now), m, desc, true);
 	dblp_tx_await(tx, m, now);
 	return true;
 }
@@ -607,7 +610,7 @@ static bool tx_build_data(struct dblp_tx *tx, struct dblp_txmsg *m, u32 s, bool 
 	if (desc) {
 		put_desc(w, m);
 		if (w->len + DBLP_DATA_LEN + len > tx->cfg.room) {
-			tx_log_ctl(tx_seal(tx, w, 0, pkt, now), m, true, false);
+			tx_log_ctl(tx, tx_seal(tx, w, 0, pkt, now), m, true, false);
 			tx_pace(tx, pkt->len, now);
 			return true;
 		}
@@ -622,11 +625,10 @@ static bool tx_build_data(struct dblp_tx *tx, struct dblp_txmsg *m, u32 s, bool 
 	e->id = m->id;
 	e->seg = s;
 	e->flags |= DBLP_SENT_DATA;
-	tx_log_ctl(e, m, desc, false);
+	tx_log_ctl(tx, e, m, desc, false);
 	pkt->msg = m;
 	pkt->seg = s;
 	pkt->off = s * m->seg_size;
-	tx->data_sent = true;
 	m->sent_bytes += len;
 	if (!m->admitted) {
 		m->flying_unadmitted += len;

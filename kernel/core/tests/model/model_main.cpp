@@ -54,9 +54,10 @@ int main(int argc, char** argv) {
   }
 
   printf(
-      "bounds: a probe only while fewer than %u packets are in flight, %u expiries of the "
-      "sender's timer, %u of the receiver's, %u duplicates; any loss, any order\n",
-      bounds.packets, bounds.tx_timers, bounds.rx_timers, bounds.duplicates);
+      "bounds: a probe only while fewer than %u packets are in flight; expiries of timers: "
+      "sender %u,\nreceiver %u; %u duplicates; ACKs %s; any loss, any order\n",
+      bounds.packets, bounds.tx_timers, bounds.rx_timers, bounds.duplicates,
+      bounds.acks ? "are read" : "are lost but for completed ids");
   Result total;
   uint32_t configs = 0;
   for (uint32_t segments : {3U, 4U})

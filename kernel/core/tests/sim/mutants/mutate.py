@@ -5,8 +5,8 @@
 usage: mutate.py list MUTANTS
        mutate.py apply MUTANTS NAME CORE OUT
 
-"list" prints "name;file;invariant;model" for each mutant, model 1 if the model check must
-notice too.  "apply" writes the file of one,
+"list" prints "name;file;invariant;model;seed" for each mutant: model is 1 if the model
+check must notice too, seed is where the simulator begins to look.  "apply" writes the file of one,
 with the rule broken, to OUT.  Text that is not found exactly once is an error: then the
 core has changed and the mutant must be looked at.
 """
@@ -35,7 +35,8 @@ def apply(mutant, core):
 def main(argv):
     if len(argv) == 3 and argv[1] == "list":
         for m in load(argv[2]):
-            print(f'{m["name"]};{m["file"]};{m["expect"]};{int(m.get("model", False))}')
+            model, seed = int(m.get("model", False)), m.get("first_seed", 1)
+            print(f'{m["name"]};{m["file"]};{m["expect"]};{model};{seed}')
         return 0
     if len(argv) == 6 and argv[1] == "apply":
         named = [m for m in load(argv[2]) if m["name"] == argv[3]]
