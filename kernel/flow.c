@@ -15,6 +15,7 @@
 #include "trace.h"
 
 #define DBLP_LAST_WORD	64	/* room for a packet with FIN or RESET */
+#define DBLP_LAST_PACKETS 16	/* of answers repeated before it */
 
 static const struct rhashtable_params dblp_by_id_params = {
 	.head_offset		= offsetof(struct dblp_flow, id_node),
@@ -134,18 +135,38 @@ void dblp_flows_each(struct dblp_sock *dsk, void (*fn)(struct dblp_flow *f))
 	rcu_read_unlock();
 }
 
-/* A packet outside of the core's polling. */
+/* What a peer may have missed, so that it need not call UNKNOWN what is known here. */
+static void dblp_flow_repeat(struct dblp_rxflow *r)
+{
+	u32 len, room = r->rx.cfg.room;
+	u8 *p;
+	int n;
+
+	dblp_rx_repeat(&r->rx);
+	for (n = 0; n < DBLP_LAST_PACKETS; n++) {
+		p = dblp_out_room(&r->f, room);
+		len = p ? dblp_rx_poll(&r->rx, r->f.now, p, room) : 0;
+		if (!len)
+			return;
+		dblp_out_commit(&r->f, len, false);
+	}
+}
+
+/* Packets outside of the core's polling. */
 static void dblp_flow_last_word(struct dblp_flow *f)
 {
-	u8 *p = dblp_out_room(f, DBLP_LAST_WORD);
 	u32 len;
+	u8 *p;
 
+	if (!f->sender && !dblp_rxflow(f)->rx.dead)
+		dblp_flow_repeat(dblp_rxflow(f));
+	p = dblp_out_room(f, DBLP_LAST_WORD);
 	if (!p)
 		return;
 	if (f->sender) {
 		len = dblp_tx_fin(&dblp_txflow(f)->tx, DBLP_FIN_CLOSED, p, DBLP_LAST_WORD);
 	} else {
-		len = dblp_hs_reset(f->id, DBLP_RESET_CLOSED, p, DBLP_LAST_WORD);
+		len = dblp_hs_reset(f->id, 0, DBLP_RESET_CLOSED, p, DBLP_LAST_WORD);
 		dblp_mib_inc(dblp_sk_net(f->dsk), DBLP_MIB_RESETS_SENT);
 	}
 	if (len)

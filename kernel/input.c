@@ -164,7 +164,7 @@ static void dblp_input_reset(struct dblp_dgram *d, const struct dblp_hdr *h, u8 
 		now = dblp_flow_lock(f, d->now);
 		ours = !f->dead && h->flow == dblp_txflow(f)->tx.peer_flow;
 		if (ours)
-			dblp_tx_reset(&dblp_txflow(f)->tx, reason, now);
+			dblp_tx_reset(&dblp_txflow(f)->tx, h, reason, now);
 		dblp_flow_run(f);
 	}
 	if (ours)
@@ -193,7 +193,7 @@ static void dblp_answer_unknown(struct dblp_dgram *d, const struct dblp_hdr *h)
 		dblp_reject(d->dsk, h->flow, DBLP_REJECT_RESET_RATE);
 		return;
 	}
-	len = dblp_hs_reset(h->flow, DBLP_RESET_UNKNOWN, buf, sizeof(buf));
+	len = dblp_hs_reset(h->flow, h->pn, DBLP_RESET_UNKNOWN, buf, sizeof(buf));
 	dblp_mib_inc(dblp_sk_net(d->dsk), DBLP_MIB_RESETS_SENT);
 	dblp_out_bare(d->dsk, &d->peer, &d->local, buf, len);
 }

@@ -170,12 +170,13 @@ TEST_F(sender, unknown_flow)
 	size_t at;
 
 	p.len = 0;
-	pkt_begin(&p, 0, 0x4242424242424242, 1, 1);
+	pkt_begin(&p, 0, 0x4242424242424242, 77, 1);
 	put_data(&p, 0, 0, L, S, S, 1);
 	EXPECT_STREQ("flow+1", verdict(self, "flow+1"));
 	at = raw_expect(&self->raw, &p, F_RESET, DBLP_WAIT_MS);
 	ASSERT_NE(0, at);
 	EXPECT_EQ(0x4242424242424242, get64(p.b + p.start + 4));
+	EXPECT_EQ(77, get32(p.b + p.start + 12));
 	EXPECT_EQ(1, p.b[at + 1]);
 	EXPECT_LE(p.len, HDR_LEN + 4);
 	/* A RESET is never answered by one. */
@@ -453,6 +454,48 @@ TEST_F(sender, mismatch)
 	d.allow = L;
 	put_desc(&p, &d);
 	EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+}
+
+/* The flow was given up: RESET says so, once for every packet that still comes. */
+static bool given_up(FIXTURE_DATA(sender) *self)
+{
+	size_t at = raw_expect(&self->raw, &p, F_RESET, DBLP_WAIT_MS);
+
+	if (!at || get64(p.b + p.start + 4) != self->raw.peer_flow || p.b[at + 1] != 3)
+		return false;
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	return !strcmp("closed+1", verdict(self, "closed+1")) &&
+	       raw_expect(&self->raw, &p, F_RESET, DBLP_WAIT_MS);
+}
+
+TEST_F(sender, contradictions_end_the_flow)
+{
+	int i;
+
+	begin(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	for (i = 0; i < 8; i++) {
+		again(self);
+		put_data(&p, 0, 1, L + 1, S, S, 1);
+		EXPECT_STREQ("msg_mismatch+1", verdict(self, "msg_mismatch+1"));
+	}
+	EXPECT_TRUE(given_up(self));
+}
+
+TEST_F(sender, low_that_falls)
+{
+	begin(self);
+	self->raw.low += 5;
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("", verdict(self, ""));
+	self->raw.low--;
+	again(self);
+	put_data(&p, 0, 0, L, S, S, 1);
+	EXPECT_STREQ("low+1", verdict(self, "low+1"));
+	EXPECT_TRUE(given_up(self));
 }
 
 TEST_F(sender, desc_fields)

@@ -81,11 +81,11 @@ int dblp_hs_check(const struct dblp_hs *hs, const struct dblp_f_hello *echo,
 	return 0;
 }
 
-u32 dblp_hs_reset(u64 flow, u8 reason, u8 *buf, u32 room)
+u32 dblp_hs_reset(u64 flow, u32 pn, u8 reason, u8 *buf, u32 room)
 {
 	struct dblp_frame f = { .type = DBLP_F_RESET };
 	struct dblp_writer w = { .p = buf, .size = room, .len = DBLP_HDR_LEN };
-	struct dblp_hdr h = { .flags = DBLP_HDR_REV, .flow = flow };
+	struct dblp_hdr h = { .flags = DBLP_HDR_REV, .flow = flow, .pn = pn };
 
 	f.u.reason.reason = reason;
 	if (room < DBLP_HDR_LEN || !dblp_frame_put(&w, &f))

@@ -60,8 +60,17 @@ u32 dblp_hs_challenge(const struct dblp_hs *hs, const struct dblp_f_hello *init,
 int dblp_hs_check(const struct dblp_hs *hs, const struct dblp_f_hello *echo,
 		  const u8 *addr, u32 addr_len, u64 now, u64 *rtt_ns);
 
-/* A RESET packet echoing @flow; returns its length, 0 if @room is too small. */
-u32 dblp_hs_reset(u64 flow, u8 reason, u8 *buf, u32 room);
+/**
+ * dblp_hs_reset() - build a RESET
+ * @flow: the id that is not known or has ended, echoed
+ * @pn: number of the packet that it answers, low 32 bits; 0: none
+ * @reason: enum dblp_reset_reason
+ * @buf: gets a whole packet
+ * @room: bytes at @buf
+ *
+ * Return: length of the packet, 0 if it does not fit.
+ */
+u32 dblp_hs_reset(u64 flow, u32 pn, u8 reason, u8 *buf, u32 room);
 
 #ifdef __cplusplus
 }

@@ -44,8 +44,10 @@ extern "C" {
 	X(PASS, "pass", "NEED for another pass: not obeyed")                      \
 	X(MAP, "map", "map or list with impossible contents")                     \
 	X(DIGEST, "digest", "map parts do not match their digest")                \
+	X(LOW, "low", "low fell: the flow is given up (RESET)")                   \
 	X(COOKIE, "cookie", "handshake cookie wrong or expired")                  \
 	X(HANDSHAKE, "handshake", "handshake frame that fits no state")           \
+	X(RESET_LATE, "reset_late", "RESET of an unknown flow for a packet from before OPEN") \
 	X(RESET_RATE, "reset_rate", "answer suppressed by the RESET rate limit")  \
 	X(FLOWS, "flows", "too many flows on this socket")                        \
 	X(CLOSED, "closed", "packet for a socket that is closing")

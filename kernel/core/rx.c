@@ -231,6 +231,22 @@ u64 dblp_rx_room(u32 msg_len, u32 seg_size)
 	return msg_len + (u64)dblp_nsegs(msg_len, seg_size) * DBLP_SEG_OVERHEAD;
 }
 
+/* The sender says what no sender says: better a known end than endless repairs. */
+static void rx_protocol(struct dblp_rx *rx)
+{
+	dblp_rx_kill(rx);
+	rx->reset_due = true;
+	rx->reset_reason = DBLP_RESET_PROTOCOL;
+}
+
+/* A frame contradicts what opened @m.  One of the two was damaged; which, time will tell. */
+static void rx_mismatch(struct dblp_rx *rx, struct dblp_rxmsg *m)
+{
+	rx_reject(rx, DBLP_REJECT_MSG_MISMATCH);
+	if (++m->mismatches == DBLP_RX_MISMATCH_MAX)
+		rx_protocol(rx);
+}
+
 /*
  * The message of @id, opened if need be.  NULL: nothing is kept of it (the reason has been
  * counted and, where the sender waits for it, an answer noted).
@@ -252,7 +268,7 @@ static struct dblp_rxmsg *rx_open(struct dblp_rx *rx, u64 id, u32 len, u32 seg_s
 	if (m) {
 		if (m->len == len && m->seg_size == seg_size)
 			return m;
-		rx_reject(rx, DBLP_REJECT_MSG_MISMATCH);
+		rx_mismatch(rx, m);
 		return NULL;
 	}
 	if (id_bit(rx->finished, id)) {
@@ -386,7 +402,7 @@ static void rx_desc(struct dblp_rx *rx, const struct dblp_f_desc *f, u64 now)
 		return;
 	if (m->has_desc) {
 		if (!desc_equal(&m->desc, f))
-			rx_reject(rx, DBLP_REJECT_MSG_MISMATCH);
+			rx_mismatch(rx, m);
 		return;
 	}
 	rx_touch(rx, m);
@@ -578,13 +594,21 @@ int dblp_rx_input(struct dblp_rx *rx, const u8 *p, u32 linear, const struct dblp
 	rx->heard_at = now;
 	rx->stats.pkts++;
 	low = dblp_expand32(h->low, rx->low);
-	if (low > rx->low)
+	if (low > rx->low) {
 		rx_set_low(rx, low);
+	} else if (low < rx->low && pn > dblp_ackset_largest(&rx->acks)) {
+		/* It never falls: one of them was damaged, and what it forgot is forgotten. */
+		rx_reject(rx, DBLP_REJECT_LOW);
+		rx_protocol(rx);
+		return 0;
+	}
 
 	dblp_reader_init(&r, p, linear, h);
 	while ((ret = dblp_frame_next(&r, &f)) == 1) {
 		if (!rx_frame(rx, &f, low, pkt, now))
 			break;
+		if (rx->dead)
+			return 0;
 		elicits |= frame_elicits(f.type);
 	}
 	if (ret < 0)
@@ -668,8 +692,22 @@ void dblp_rx_kill(struct dblp_rx *rx)
 		rx_forget(rx, m);
 	list_for_each_entry_safe(m, n, &rx->judged, node)
 		rx_forget(rx, m);
+	if (!rx->dead)
+		rx->reset_reason = DBLP_RESET_CLOSED;
 	rx->dead = true;
+	rx->ntouch = 0;
 	rx->timer = DBLP_NEVER;
+}
+
+void dblp_rx_repeat(struct dblp_rx *rx)
+{
+	struct dblp_rxmsg *m;
+
+	list_for_each_entry(m, &rx->judged, node) {
+		m->parts_due = rx_parts(m, U64_MAX);
+		rx_answer(rx, m);
+	}
+	dblp_ackset_urge(&rx->acks);
 }
 
 /* ---- output --------------------------------------------------------------------- */
@@ -686,40 +724,40 @@ static void put_done(struct dblp_frame *f, u64 id, u8 verdict, u32 nparts, u32 b
 	f->u.done.digest = digest;
 }
 
-static bool put_budget(struct dblp_rx *rx, struct dblp_writer *w, u64 id, u8 op)
+static bool put_budget(struct dblp_rx *rx, struct dblp_frame *f, struct dblp_writer *w, u64 id,
+		       u8 op)
 {
-	struct dblp_frame f = { .type = DBLP_F_BUDGET };
-
-	f.u.budget.op = op;
-	f.u.budget.id = (u32)id;
-	f.u.budget.free_kib = rx->cfg.ops->free_kib(rx);
-	return dblp_frame_put(w, &f);
+	f->type = DBLP_F_BUDGET;
+	f->u.budget.op = op;
+	f->u.budget.id = (u32)id;
+	f->u.budget.free_kib = rx->cfg.ops->free_kib(rx);
+	return dblp_frame_put(w, f);
 }
 
-static bool put_bare(struct dblp_rx *rx, struct dblp_writer *w, u32 i)
+static bool put_bare(struct dblp_rx *rx, struct dblp_frame *f, struct dblp_writer *w, u32 i)
 {
-	struct dblp_frame f = { .type = (enum dblp_frame_type)rx->bare[i].type };
 	u64 id = rx->bare[i].id;
 
-	switch (f.type) {
+	switch (rx->bare[i].type) {
 	case DBLP_F_DONE:
-		put_done(&f, id, DBLP_VERDICT_OK, 0, 0, 0, 0);
+		put_done(f, id, DBLP_VERDICT_OK, 0, 0, 0, 0);
 		break;
 	case DBLP_F_REFUSE:
-		f.u.refuse.reason = DBLP_REFUSE_SIZE;
-		f.u.refuse.id = (u32)id;
-		f.u.refuse.limit = rx->cfg.limit;
+		f->type = DBLP_F_REFUSE;
+		f->u.refuse.reason = DBLP_REFUSE_SIZE;
+		f->u.refuse.id = (u32)id;
+		f->u.refuse.limit = rx->cfg.limit;
 		break;
 	default:
-		return put_budget(rx, w, id, DBLP_BUSY);
+		return put_budget(rx, f, w, id, DBLP_BUSY);
 	}
-	return dblp_frame_put(w, &f);
+	return dblp_frame_put(w, f);
 }
 
 /* NEED with as much of the list as fits; a list of a few bytes waits for a packet. */
-static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_writer *w)
+static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_frame *f,
+		     struct dblp_writer *w)
 {
-	struct dblp_frame f = { .type = DBLP_F_NEED };
 	u32 base, nsegs, at = w->len + DBLP_NEED_LEN;
 	u32 list_room = at < w->size ? w->size - at : 0;
 	u32 need, prot = 0, i, s, end;
@@ -729,9 +767,10 @@ static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_write
 	if (list_room < min_t(u32, 256, DIV_ROUND_UP(nsegs, 8)))
 		return false;
 	nsegs = min_t(u32, nsegs, U16_MAX & ~7U);
-	f.u.need.list = w->p + at;
-	f.u.need.list_len = (u16)dblp_list_encode(&m->miss, base, &nsegs, list_room,
-						  w->p + at, &f.u.need.enc);
+	f->type = DBLP_F_NEED;
+	f->u.need.list = w->p + at;
+	f->u.need.list_len = (u16)dblp_list_encode(&m->miss, base, &nsegs, list_room,
+						  w->p + at, &f->u.need.enc);
 	/* Bytes of protected segments are needed even where the bound is met. */
 	for (i = 0; i < m->desc.nprot; i++) {
 		end = m->desc.prot[i].first + m->desc.prot[i].count;
@@ -740,40 +779,41 @@ static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_write
 			prot += dblp_seg_len(m->len, m->seg_size, s);
 	}
 	need = m->missing > m->desc.allow ? m->missing - m->desc.allow : 0;
-	f.u.need.pass = m->pass;
-	f.u.need.id = (u32)m->id;
-	f.u.need.need = max(need, prot);
-	f.u.need.missing_segs = m->miss.set;
-	f.u.need.largest = (u32)dblp_ackset_largest(&rx->acks);
-	f.u.need.base = base;
-	f.u.need.nsegs = (u16)nsegs;
-	return dblp_frame_put(w, &f);
+	f->u.need.pass = m->pass;
+	f->u.need.id = (u32)m->id;
+	f->u.need.need = max(need, prot);
+	f->u.need.missing_segs = m->miss.set;
+	f->u.need.largest = (u32)dblp_ackset_largest(&rx->acks);
+	f->u.need.base = base;
+	f->u.need.nsegs = (u16)nsegs;
+	return dblp_frame_put(w, f);
 }
 
-static bool put_map(struct dblp_rxmsg *m, u32 part, struct dblp_writer *w)
+static bool put_map(struct dblp_rxmsg *m, u32 part, struct dblp_frame *f,
+		    struct dblp_writer *w)
 {
-	struct dblp_frame f = { .type = DBLP_F_MAP };
 	u32 base = part * DBLP_PART_SEGS, at = w->len + DBLP_MAP_LEN;
 	u32 nsegs = min_t(u32, m->nsegs - base, DBLP_PART_SEGS), all = nsegs;
 
 	if (at >= w->size)
 		return false;
-	f.u.map.part = (u16)part;
-	f.u.map.id = (u32)m->id;
-	f.u.map.list = w->p + at;
-	f.u.map.list_len = (u16)dblp_list_encode(&m->miss, base, &nsegs, w->size - at,
-						 w->p + at, &f.u.map.enc);
-	return nsegs == all && dblp_frame_put(w, &f);
+	f->type = DBLP_F_MAP;
+	f->u.map.part = (u16)part;
+	f->u.map.id = (u32)m->id;
+	f->u.map.list = w->p + at;
+	f->u.map.list_len = (u16)dblp_list_encode(&m->miss, base, &nsegs, w->size - at,
+						 w->p + at, &f->u.map.enc);
+	return nsegs == all && dblp_frame_put(w, f);
 }
 
 /* Writes what is due about @m; false: something is left for the next packet. */
-static bool put_answer(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_writer *w)
+static bool put_answer(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_frame *f,
+		       struct dblp_writer *w)
 {
-	struct dblp_frame f;
 	u32 part;
 
 	if (m->grant_due) {
-		if (!put_budget(rx, w, m->id, DBLP_GRANT))
+		if (!put_budget(rx, f, w, m->id, DBLP_GRANT))
 			return false;
 		m->grant_due = false;
 		/* What was due before the grant has been overtaken by it. */
@@ -783,17 +823,17 @@ static bool put_answer(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_wri
 	if (m->answer_due) {
 		switch (m->state) {
 		case DBLP_RXM_WAITING:
-			if (!put_budget(rx, w, m->id, DBLP_BUSY))
+			if (!put_budget(rx, f, w, m->id, DBLP_BUSY))
 				return false;
 			break;
 		case DBLP_RXM_OPEN:
-			if (m->answered && !put_need(rx, m, w))
+			if (m->answered && !put_need(rx, m, f, w))
 				return false;
 			break;
 		case DBLP_RXM_JUDGED:
-			put_done(&f, m->id, m->verdict, dblp_map_parts(m->nsegs), m->missing,
+			put_done(f, m->id, m->verdict, dblp_map_parts(m->nsegs), m->missing,
 				 m->miss.set, m->digest);
-			if (!dblp_frame_put(w, &f))
+			if (!dblp_frame_put(w, f))
 				return false;
 			break;
 		}
@@ -801,7 +841,7 @@ static bool put_answer(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_wri
 	}
 	while (m->parts_due) {
 		part = (u32)__ffs64(m->parts_due);
-		if (!put_map(m, part, w))
+		if (!put_map(m, part, f, w))
 			return false;
 		m->parts_due &= m->parts_due - 1;
 	}
@@ -840,41 +880,43 @@ static bool rx_ack_due(const struct dblp_rx *rx, u64 now)
 
 u32 dblp_rx_poll(struct dblp_rx *rx, u64 now, u8 *buf, u32 room)
 {
-	struct dblp_frame ack = { .type = DBLP_F_ACK }, f = { .type = DBLP_F_ACCEPT };
 	struct dblp_writer w = { .p = buf, .len = DBLP_HDR_LEN };
 	struct dblp_hdr h = { .flags = DBLP_HDR_REV };
 	struct dblp_rxmsg *m, *n;
+	struct dblp_frame f;	/* the only one: they are large */
 
 	if (rx->dead) {
 		if (!rx->reset_due)
 			return 0;
 		rx->reset_due = false;
-		return dblp_hs_reset(rx->cfg.flow, DBLP_RESET_CLOSED, buf, room);
+		return dblp_hs_reset(rx->cfg.flow, 0, rx->reset_reason, buf, room);
 	}
 	if (!rx->accept_due && !rx->nbare && list_empty(&rx->answers) && !rx_ack_due(rx, now))
 		return 0;
 
 	w.size = min_t(u32, room, rx->cfg.room);
 	if (rx->accept_due) {
+		f.type = DBLP_F_ACCEPT;
 		f.u.accept.incarnation = rx->cfg.incarnation;
 		f.u.accept.first_kib = rx->cfg.first_kib;
 		if (dblp_frame_put(&w, &f))
 			rx->accept_due = false;
 	}
 	/* Answers before the ACK: BUSY must be read before what it takes back. */
-	while (rx->nbare && put_bare(rx, &w, rx->nbare - 1))
+	while (rx->nbare && put_bare(rx, &f, &w, rx->nbare - 1))
 		rx->nbare--;
 	list_for_each_entry_safe(m, n, &rx->answers, answer) {
-		if (!put_answer(rx, m, &w))
+		if (!put_answer(rx, m, &f, &w))
 			break;
 		list_del_init(&m->answer);
 	}
 	if (rx->acks.n && w.len + ACK_SIZE_MAX <= w.size) {
-		dblp_ackset_fill(&rx->acks, &ack.u.ack, now);
-		ack.u.ack.budget_kib = rx->cfg.ops->free_kib(rx);
-		ack.u.ack.ndone = 0;
-		fill_done_ranges(rx, &ack.u.ack);
-		dblp_frame_put(&w, &ack);
+		f.type = DBLP_F_ACK;
+		dblp_ackset_fill(&rx->acks, &f.u.ack, now);
+		f.u.ack.budget_kib = rx->cfg.ops->free_kib(rx);
+		f.u.ack.ndone = 0;
+		fill_done_ranges(rx, &f.u.ack);
+		dblp_frame_put(&w, &f);
 	}
 	h.flow = rx->cfg.peer_flow;
 	rx->pn++;

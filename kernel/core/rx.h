@@ -24,6 +24,7 @@ extern "C" {
 #define DBLP_RX_HASH		64
 #define DBLP_RX_OPEN_MAX	256	/* unjudged messages of one flow */
 #define DBLP_RX_WAIT_MAX	32	/* of them without room */
+#define DBLP_RX_MISMATCH_MAX	8	/* of one message, before the flow is given up */
 #define DBLP_RX_BARE_MAX	32	/* answers about messages not kept */
 #define DBLP_RX_IDLE_NS		(60 * DBLP_NSEC_PER_SEC)
 #define DBLP_RX_TOUCH		8
@@ -64,6 +65,7 @@ struct dblp_rxmsg {
 	bool answer_due;		/* DONE, NEED or BUSY to send */
 	bool grant_due;			/* GRANT to send */
 	bool answered;			/* the current pass had its answer */
+	u8  mismatches;			/* DATA and DESC that contradict what opened it */
 	u64 parts_due;			/* MAP parts to send */
 	u64 digest;
 };
@@ -135,6 +137,7 @@ struct dblp_rx {
 	u64 timer;			/* lower bound of the next message timer */
 	u64 rtt_ns;
 	bool accept_due, dead, reset_due;
+	u8 reset_reason;		/* enum dblp_reset_reason, once dead */
 	struct dblp_rx_stats stats;
 };
 
@@ -169,6 +172,11 @@ u32 dblp_rx_poll(struct dblp_rx *rx, u64 now, u8 *buf, u32 room);
  * dblp_rx_idle(): its id must outlive the cookies that could open it again.
  */
 void dblp_rx_kill(struct dblp_rx *rx);
+/*
+ * Makes everything due once more that the sender may still miss: for the owner to send before
+ * it tells the end of the flow.
+ */
+void dblp_rx_repeat(struct dblp_rx *rx);
 /* Silent for DBLP_RX_IDLE_NS with nothing unjudged: the owner may free it. */
 bool dblp_rx_idle(const struct dblp_rx *rx, u64 now);
 /* Room to reserve for a message. */

@@ -14,6 +14,7 @@
 #define LOG_RESERVE		8
 #define INIT_FIRST_FLIGHT	(16 * 1024)
 #define HS_ECHO_TRIES		3
+#define DBLP_UNANSWERED_MAX	32	/* probes of a message; with back-off some 25 s */
 #define PACE_QUANTUM_NS		(250 * DBLP_NSEC_PER_USEC)
 #define PACE_CREDIT_NS		(1 * DBLP_NSEC_PER_MSEC)
 #define RX_ACK_DELAY_NS		(1 * DBLP_NSEC_PER_MSEC)
@@ -155,26 +156,29 @@ void dblp_tx_kill(struct dblp_tx *tx, int error, u64 now)
 	}
 }
 
-void dblp_tx_reset(struct dblp_tx *tx, u8 reason, u64 now)
+void dblp_tx_reset(struct dblp_tx *tx, const struct dblp_hdr *h, u8 reason, u64 now)
 {
+	u64 pn = dblp_expand32(h->pn, tx->log.next);
+
+	if (tx->state == DBLP_TX_DEAD)
+		return;
 	tx->stats.resets++;
-	if (reason == DBLP_RESET_CLOSED) {
+	switch (reason) {
+	case DBLP_RESET_CLOSED:
 		dblp_tx_kill(tx, ECONNRESET, now);
 		return;
-	}
-	/* In ECHO_SENT our data may have overtaken ECHO: not a restart. */
-	if (tx->state != DBLP_TX_OPEN)
+	case DBLP_RESET_PROTOCOL:
+		dblp_tx_kill(tx, EPROTO, now);
 		return;
-	/*
-	 * A RESET provoked in ECHO_SENT may come late.  Ask, and believe the second one,
-	 * a round trip later, if nothing else was heard in between.
-	 */
-	if (!tx->suspect_at) {
-		tx->suspect_at = now;
-		tx->ping_due = true;
-	} else if (now - tx->suspect_at >= dblp_rtt_srtt(&tx->rtt) / 2) {
-		dblp_tx_kill(tx, ECONNRESET, now);
+	default:
+		break;
 	}
+	/* In ECHO_SENT our data may have overtaken ECHO, and the answer to it may be late. */
+	if (tx->state != DBLP_TX_OPEN || pn < tx->open_pn || pn >= tx->log.next) {
+		dblp_tx_note_reject(tx, DBLP_REJECT_RESET_LATE);
+		return;
+	}
+	dblp_tx_kill(tx, ECONNRESET, now);
 }
 
 void dblp_tx_close_msg(struct dblp_tx *tx, struct dblp_txmsg *m, u8 reason)
@@ -368,6 +372,11 @@ static void tx_ask(struct dblp_tx *tx, u64 now)
 		m = list_first_entry(&tx->waiting, struct dblp_txmsg, wait);
 		if (m->ask_at > now)
 			return;
+		/* Whoever lives answers: this one does not know the message any more. */
+		if (++m->unanswered > DBLP_UNANSWERED_MAX) {
+			dblp_tx_kill(tx, EPROTO, now);
+			return;
+		}
 		list_del_init(&m->wait);
 		m->asks++;
 		if (m->state == DBLP_TXM_CLOSING)
@@ -391,6 +400,8 @@ void dblp_tx_timeout(struct dblp_tx *tx, u64 now)
 	if (tx->deadline_at <= now)
 		tx_deadlines(tx, now);
 	tx_ask(tx, now);
+	if (tx->state == DBLP_TX_DEAD)
+		return;
 	if (tx->probe_at <= now) {
 		tx->probe_at = DBLP_NEVER;
 		if (tx->log.inflight && dblp_tx_busy(tx)) {

@@ -98,7 +98,8 @@ struct dblp_txmsg {
 	u32 queued_cursor;
 	u32 flying_unadmitted;		/* bytes in flight before admission is known */
 	u32 acked_bytes;
-	u32 asks;			/* asked in a row without an answer */
+	u32 asks;			/* asked in a row without news: the back-off */
+	u32 unanswered;			/* … without any answer that makes sense */
 	u16 pass;
 	bool admitted, desc_acked, mark_due, close_due, desc_sent;
 	u8  close_reason, digest_fails;
@@ -169,7 +170,7 @@ struct dblp_tx {
 	u64 first_flight;		/* bytes that may fly unadmitted */
 	u64 unadmitted;			/* bytes that do */
 	u64 budget;			/* free receive budget last told, bytes */
-	u64 suspect_at;			/* RESET came, nothing heard since; 0 no */
+	u64 open_pn;			/* packets from this number on were sent in OPEN */
 	bool ping_due, data_sent;
 	bool pace_blocked;		/* only pacing kept the last poll from sending */
 	struct dblp_tx_stats stats;
@@ -207,8 +208,17 @@ void dblp_tx_timeout(struct dblp_tx *tx, u64 now);
  * Bad frames are reported through cfg.reject; frames before them stand.
  */
 void dblp_tx_input(struct dblp_tx *tx, const u8 *p, const struct dblp_hdr *h, u64 now);
-/* A RESET from the peer's address that echoes peer_flow. */
-void dblp_tx_reset(struct dblp_tx *tx, u8 reason, u64 now);
+/**
+ * dblp_tx_reset() - a RESET from the peer's address that echoes peer_flow
+ * @tx: the sender
+ * @h: its header; the packet number is that of the packet it answers
+ * @reason: enum dblp_reset_reason
+ * @now: ns
+ *
+ * One for an unknown flow is believed only if it answers what was sent after the flow was
+ * open: before that, data may have overtaken ECHO.  The other two name an end for good.
+ */
+void dblp_tx_reset(struct dblp_tx *tx, const struct dblp_hdr *h, u8 reason, u64 now);
 /* Ends the flow: all messages UNKNOWN with positive errno @error. */
 void dblp_tx_kill(struct dblp_tx *tx, int error, u64 now);
 /* Ask the receiver to judge everything outstanding now (shutdown). */

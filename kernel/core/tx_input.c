@@ -8,9 +8,17 @@
 #include "txmsg.h"
 #include "tx_priv.h"
 
-static struct dblp_txmsg *tx_find_wire(struct dblp_tx *tx, u32 id)
+/*
+ * The message that an answer is about.  One that is finished may get several more: its DONE
+ * and the ACK that completes it cross MARKs.
+ */
+static struct dblp_txmsg *tx_find_wire(struct dblp_tx *tx, u32 wire)
 {
-	return dblp_tx_find(tx, dblp_expand32(id, tx->low));
+	u64 id = dblp_expand32(wire, tx->low);
+
+	if (!id || id >= tx->next_id)
+		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
+	return dblp_tx_find(tx, id);
 }
 
 static void tx_admit(struct dblp_tx *tx, struct dblp_txmsg *m)
@@ -94,6 +102,7 @@ static void tx_open(struct dblp_tx *tx)
 {
 	if (tx->state == DBLP_TX_ECHO_SENT) {
 		tx->state = DBLP_TX_OPEN;
+		tx->open_pn = tx->log.next;
 		tx->hs_at = DBLP_NEVER;
 	}
 }
@@ -120,7 +129,8 @@ static void tx_ack_done(struct dblp_tx *tx, const struct dblp_f_ack *f, u64 low,
 	}
 }
 
-static void tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct dblp_hdr *h,
+/* Returns false for one that no receiver of what we sent can have made. */
+static bool tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct dblp_hdr *h,
 		   u64 now)
 {
 	struct dblp_rate_sample rs;
@@ -129,7 +139,7 @@ static void tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct 
 	ret = dblp_sentlog_ack(&tx->log, f, &tx->rtt, &dblp_tx_sent_events, tx, &rs, now);
 	if (ret) {
 		dblp_tx_note_reject(tx, (enum dblp_reject)ret);
-		return;
+		return false;
 	}
 	tx_open(tx);
 	tx->budget = (u64)f->budget_kib << 10;
@@ -137,6 +147,7 @@ static void tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct 
 	if (rs.acked)
 		tx_progress(tx, now);
 	tx_ack_done(tx, f, dblp_expand32(h->low, tx->low), now);
+	return true;
 }
 
 /* ---- answers ---------------------------------------------------------------------- */
@@ -150,10 +161,8 @@ static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 {
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
 
-	if (!m) {
-		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
+	if (!m)
 		return;
-	}
 	if (f->verdict > DBLP_VERDICT_BELOW || f->missing_segs > m->nsegs ||
 	    f->missing_bytes > m->len || !f->missing_segs != !f->missing_bytes ||
 	    f->nparts != (f->missing_segs ? dblp_map_parts(m->nsegs) : 0) ||
@@ -162,6 +171,7 @@ static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 		return;
 	}
 	m->asks = 0;
+	m->unanswered = 0;
 	if (m->state == DBLP_TXM_PULLING) {
 		if (f->digest != m->digest || f->verdict != m->done_verdict)
 			dblp_tx_note_reject(tx, DBLP_REJECT_DIGEST);
@@ -209,7 +219,9 @@ static void tx_map(struct dblp_tx *tx, const struct dblp_f_map *f, u64 now)
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
 	u32 base = (u32)f->part * DBLP_PART_SEGS, nsegs;
 
-	if (!m || m->state != DBLP_TXM_PULLING) {
+	if (!m)
+		return;
+	if (m->state != DBLP_TXM_PULLING) {
 		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
 		return;
 	}
@@ -225,6 +237,7 @@ static void tx_map(struct dblp_tx *tx, const struct dblp_f_map *f, u64 now)
 		return;
 	}
 	m->asks = 0;
+	m->unanswered = 0;
 	m->want &= ~(1ULL << f->part);
 	if (m->want) {
 		/* The burst that one probe brings is over: pull the next one. */
@@ -256,6 +269,7 @@ static void tx_unbusy(struct dblp_tx *tx, struct dblp_txmsg *m)
 	m->state = DBLP_TXM_SENDING;
 	m->mark_due = false;
 	m->asks = 0;
+	m->unanswered = 0;
 	m->pass++;	/* a MARK from before BUSY says nothing about what comes now */
 	m->admitted = true;
 	list_del_init(&m->wait);
@@ -266,10 +280,8 @@ static void tx_need(struct dblp_tx *tx, const struct dblp_f_need *f)
 {
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
 
-	if (!m) {
-		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
+	if (!m)
 		return;
-	}
 	if (f->pass != m->pass || m->state != DBLP_TXM_MARKED) {
 		dblp_tx_note_reject(tx, DBLP_REJECT_PASS);
 		return;
@@ -289,6 +301,7 @@ static void tx_need(struct dblp_tx *tx, const struct dblp_f_need *f)
 	m->rounds++;
 	m->pass++;
 	m->asks = 0;
+	m->unanswered = 0;
 	m->state = DBLP_TXM_REPAIR;
 	list_del_init(&m->wait);
 	list_del_init(&m->rnode);
@@ -300,10 +313,9 @@ static void tx_budget(struct dblp_tx *tx, const struct dblp_f_budget *f, u64 now
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
 
 	tx->budget = (u64)f->free_kib << 10;
-	if (!m) {
-		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
+	if (!m)
 		return;
-	}
+	m->unanswered = 0;
 	if (f->op == DBLP_GRANT) {
 		if (m->state == DBLP_TXM_BUSY)
 			tx_unbusy(tx, m);
@@ -343,7 +355,9 @@ static void tx_refuse(struct dblp_tx *tx, const struct dblp_f_refuse *f, u64 now
 {
 	struct dblp_txmsg *m = tx_find_wire(tx, f->id);
 
-	if (!m || m->state == DBLP_TXM_PULLING) {
+	if (!m)
+		return;
+	if (m->state == DBLP_TXM_PULLING) {
 		dblp_tx_note_reject(tx, DBLP_REJECT_MSG_UNKNOWN);
 		return;
 	}
@@ -352,13 +366,12 @@ static void tx_refuse(struct dblp_tx *tx, const struct dblp_f_refuse *f, u64 now
 	dblp_tx_complete(tx, m, DBLP_TX_REFUSED, now);
 }
 
-static void tx_challenge(struct dblp_tx *tx, const struct dblp_f_hello *f, u64 now)
+static void tx_challenge(struct dblp_tx *tx, const struct dblp_f_hello *f,
+			 const struct dblp_hdr *h, u64 now)
 {
-	if (f->tx_flow != tx->cfg.flow || !f->rx_flow) {
-		dblp_tx_note_reject(tx, DBLP_REJECT_HANDSHAKE);
-		return;
-	}
-	if (tx->state != DBLP_TX_INIT_SENT) {
+	/* It is stateless at the peer and has no number. */
+	if (h->pn || f->tx_flow != tx->cfg.flow || !f->rx_flow ||
+	    tx->state != DBLP_TX_INIT_SENT) {
 		dblp_tx_note_reject(tx, DBLP_REJECT_HANDSHAKE);
 		return;
 	}
@@ -367,6 +380,9 @@ static void tx_challenge(struct dblp_tx *tx, const struct dblp_f_hello *f, u64 n
 		dblp_tx_kill(tx, ECONNRESET, now);
 		return;
 	}
+	/* The same answer again says that INIT arrives, not that anything else does. */
+	if (!tx->data_sent)
+		tx->heard_at = now;
 	if (tx->hs_tries == 1)
 		dblp_rtt_sample(&tx->rtt, now - tx->hs_sent_at, 0, now);
 	tx->peer_flow = f->rx_flow;
@@ -411,7 +427,7 @@ static bool tx_rev_new(struct dblp_tx *tx, u64 pn)
 	return true;
 }
 
-/* Reads one frame; false: the rest of the packet is not for us. */
+/* Reads one frame; false: the rest of the packet is not for us or makes no sense. */
 static bool tx_frame(struct dblp_tx *tx, const struct dblp_frame *f, const struct dblp_hdr *h,
 		     u64 now)
 {
@@ -419,14 +435,13 @@ static bool tx_frame(struct dblp_tx *tx, const struct dblp_frame *f, const struc
 	case DBLP_F_PAD:
 		return true;
 	case DBLP_F_CHALLENGE:
-		tx_challenge(tx, &f->u.hello, now);
-		return true;
+		tx_challenge(tx, &f->u.hello, h, now);
+		return false;
 	case DBLP_F_ACCEPT:
 		tx_accept(tx, &f->u.accept);
 		return true;
 	case DBLP_F_ACK:
-		tx_ack(tx, &f->u.ack, h, now);
-		return true;
+		return tx_ack(tx, &f->u.ack, h, now);
 	case DBLP_F_DONE:
 		tx_done(tx, &f->u.done, now);
 		return true;
@@ -462,17 +477,22 @@ void dblp_tx_input(struct dblp_tx *tx, const u8 *p, const struct dblp_hdr *h, u6
 		dblp_tx_note_reject(tx, DBLP_REJECT_CLOSED);
 		return;
 	}
-	/* CHALLENGE is stateless at the peer and has no number. */
+	/* Only CHALLENGE has no number. */
 	if (h->pn && !tx_rev_new(tx, dblp_expand32(h->pn, tx->rev_largest + 1))) {
 		dblp_tx_note_reject(tx, DBLP_REJECT_DUP_PACKET);
 		return;
 	}
-	tx->heard_at = now;
-	tx->suspect_at = 0;
 	dblp_reader_init(&r, p, h->len, h);
-	while ((ret = dblp_frame_next(&r, &f)) == 1)
+	while ((ret = dblp_frame_next(&r, &f)) == 1) {
+		if (!h->pn && f.type != DBLP_F_CHALLENGE) {
+			dblp_tx_note_reject(tx, DBLP_REJECT_DUP_PACKET);
+			return;
+		}
 		if (tx->state == DBLP_TX_DEAD || !tx_frame(tx, &f, h, now))
-			break;
+			return;
+	}
 	if (ret < 0)
 		dblp_tx_note_reject(tx, (enum dblp_reject)-ret);
+	else
+		tx->heard_at = now;	/* only what makes sense keeps a flow alive */
 }

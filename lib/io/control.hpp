@@ -39,7 +39,7 @@ struct ReceivedControl {
 // longer structures are cut, an older one's shorter ones are filled with zeros.
 ReceivedControl parse_receive_control(const msghdr& message);
 
-// The payload of a message flagged MSG_NOTIFICATION; EBADMSG if it is too short
+// The payload of a message flagged DBLP_MSG_NOTIFICATION; EBADMSG if it is too short
 // to say what it is about.
 Result<dblp_completion> parse_completion(std::span<const std::byte> payload);
 

@@ -171,7 +171,7 @@ struct dblp_map {
 };
 
 /**
- * struct dblp_completion - payload of a message flagged MSG_NOTIFICATION
+ * struct dblp_completion - payload of a message flagged DBLP_MSG_NOTIFICATION
  * @msg_id: id of the message on its flow
  * @tag: its tag
  * @len: its bytes

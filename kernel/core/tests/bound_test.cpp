@@ -33,7 +33,7 @@ TEST(Allowance, IsExact) {
 }
 
 TEST(Group, SmallMessagesShare) {
-  dblp_group g = {.id = 1, .ppm = 100000, .bytes = 0, .used = 0};
+  dblp_group g = {.id = 1, .ppm = 100000, .gen = 0, .bytes = 0, .used = 0};
   u32 allow[10];
   // 10 % of messages of one segment: the tenth is the first that may go missing.
   for (u32& a : allow) a = dblp_group_admit(&g, 100000, 1000, 1000);
@@ -47,20 +47,20 @@ TEST(Group, SmallMessagesShare) {
 }
 
 TEST(Group, OneSegmentMoreThanTheOwnShareAtMost) {
-  dblp_group g = {.id = 1, .ppm = 10000, .bytes = 0, .used = 0};
+  dblp_group g = {.id = 1, .ppm = 10000, .gen = 0, .bytes = 0, .used = 0};
   for (int i = 0; i < 1000; i++)
     dblp_group_settle(&g, dblp_group_admit(&g, 10000, 100000, 1000), 0);
   EXPECT_EQ(dblp_group_admit(&g, 10000, 100000, 1000), 1000u + 1000u);
 }
 
 TEST(Group, NeverMoreThanTheMessage) {
-  dblp_group g = {.id = 1, .ppm = 500000, .bytes = 0, .used = 0};
+  dblp_group g = {.id = 1, .ppm = 500000, .gen = 0, .bytes = 0, .used = 0};
   for (int i = 0; i < 10; i++) dblp_group_settle(&g, dblp_group_admit(&g, 500000, 100, 1000), 0);
   EXPECT_EQ(dblp_group_admit(&g, 500000, 100, 1000), 100u);
 }
 
 TEST(Group, AnotherToleranceStartsAnew) {
-  dblp_group g = {.id = 1, .ppm = 10000, .bytes = 1000000, .used = 10};
+  dblp_group g = {.id = 1, .ppm = 10000, .gen = 0, .bytes = 1000000, .used = 10};
   EXPECT_EQ(dblp_group_admit(&g, 20000, 1000, 16), 20u);
   EXPECT_EQ(g.ppm, 20000u);
   EXPECT_EQ(g.bytes, 1000u);
@@ -68,7 +68,7 @@ TEST(Group, AnotherToleranceStartsAnew) {
 }
 
 TEST(Group, BelowTheBoundIsPaidBack) {
-  dblp_group g = {.id = 1, .ppm = 100000, .bytes = 0, .used = 0};
+  dblp_group g = {.id = 1, .ppm = 100000, .gen = 0, .bytes = 0, .used = 0};
   const u32 allow = dblp_group_admit(&g, 100000, 1000, 512);
   dblp_group_settle(&g, allow, 1000);  // a deadline took all of it
   for (int i = 0; i < 9; i++) EXPECT_EQ(dblp_group_admit(&g, 100000, 1000, 512), 0u) << i;
@@ -81,7 +81,7 @@ TEST(Group, RunningSumKeepsTheTolerance) {
   Random random = seeded();
   for (int run = 0; run < 200; run++) {
     const u32 ppm = static_cast<u32>(pick(random, 0, 1000000));
-    dblp_group g = {.id = 1, .ppm = ppm, .bytes = 0, .used = 0};
+    dblp_group g = {.id = 1, .ppm = ppm, .gen = 0, .bytes = 0, .used = 0};
     struct Open {
       u32 allow;
     };

@@ -458,7 +458,8 @@ TEST(Flow, ALateResetOfTheHandshakeDoesNotKill) {
   p.submit(p.message(1000));
   ASSERT_TRUE(p.run());
   std::array<uint8_t, 64> buf{};
-  const uint32_t n = dblp_hs_reset(p.tx.peer_flow, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
+  const uint32_t n = dblp_hs_reset(p.tx.peer_flow, static_cast<uint32_t>(p.tx.open_pn - 1),
+                                   DBLP_RESET_UNKNOWN, buf.data(), buf.size());
   dblp_frame f{};
   f.type = DBLP_F_RESET;
   f.u.reason.reason = DBLP_RESET_UNKNOWN;

@@ -247,7 +247,7 @@ class Pair {
     if (dblp_hdr_get(p.bytes.data(), p.bytes.size(), &h)) return;
     if (!p.to_receiver) {
       if (!p.frames.empty() && p.frames[0].type == DBLP_F_RESET)
-        dblp_tx_reset(&tx, p.frames[0].u.reason.reason, now);
+        dblp_tx_reset(&tx, &h, p.frames[0].u.reason.reason, now);
       else
         dblp_tx_input(&tx, p.bytes.data(), &h, now);
       return;
@@ -263,7 +263,8 @@ class Pair {
       uint64_t rtt = 0;
       if (!p.has(DBLP_F_ECHO) ||
           dblp_hs_check(&hs_, &p.find(DBLP_F_ECHO)->u.hello, kAddr, sizeof(kAddr), now, &rtt)) {
-        const uint32_t n = dblp_hs_reset(h.flow, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
+        const uint32_t n =
+            dblp_hs_reset(h.flow, h.pn, DBLP_RESET_UNKNOWN, buf.data(), buf.size());
         enqueue(false, {buf.begin(), buf.begin() + n});
         return;
       }

@@ -135,6 +135,13 @@ void Endpoint::close() {
     dblp_tx_kill(f.get(), ECANCELED, world_.now());
     reap(*f);
   }
+  for (auto& [id, f] : rx_) {
+    if (f->dead) continue;
+    dblp_rx_repeat(f.get());
+    pump(*f);
+    const uint32_t len = dblp_hs_reset(id, 0, DBLP_RESET_CLOSED, buf, sizeof(buf));
+    if (len) world_.send(index_, f->peer, {buf, len});
+  }
   drop_everything();
   world_.trace("ep%u closes", index_);
   up_ = false;
@@ -384,25 +391,22 @@ void Endpoint::packet(uint32_t from, uint8_t ecn, const uint8_t* p, const dblp_h
     TxFlow* tx = tx_by_id(h.flow);
     if (tx) {
       if (tx->peer != from) return;
-      if (tx->seen.add(h.pn) || !h.pn) {
-        tx->heard = world_.now();
-        tx->resets = 0;
-      }
+      if (h.pn ? tx->seen.add(h.pn) : !tx->data_sent) tx->heard = world_.now();
       tx_packet(*tx, p, h);
       return;
     }
     if (!first_frame(p, h, &f)) return;
     if (f.type == DBLP_F_RESET)
-      reset_received(from, h.flow, f.u.reason.reason);
+      reset_received(from, h, f.u.reason.reason);
     else if (f.type != DBLP_F_CHALLENGE)
-      reset_send(from, h.flow);
+      reset_send(from, h);
     return;
   }
   RxFlow* rx = rx_by_id(h.flow);
   if (!rx) {
     if (!first_frame(p, h, &f)) return;
     if (f.type != DBLP_F_ECHO) {
-      if (f.type != DBLP_F_RESET && f.type != DBLP_F_FIN) reset_send(from, h.flow);
+      if (f.type != DBLP_F_RESET && f.type != DBLP_F_FIN) reset_send(from, h);
       return;
     }
     if (!echo(from, f.u.hello)) return;
@@ -461,14 +465,13 @@ bool Endpoint::echo(uint32_t from, const dblp_f_hello& hello) {
   return true;
 }
 
-void Endpoint::reset_received(uint32_t from, uint64_t flow, uint8_t reason) {
+void Endpoint::reset_received(uint32_t from, const dblp_hdr& h, uint8_t reason) {
+  const uint64_t flow = h.flow;
   auto it = tx_.find(from);
   if (it != tx_.end() && it->second->peer_flow == flow) {
     TxFlow& f = *it->second;
-    // Of late ones two are believed if nothing else is heard in between.
-    f.resets++;
-    f.reset_seen |= world_.fate(flow) != Fate::alive || f.resets >= 2;
-    dblp_tx_reset(&f, reason, world_.now());
+    f.reset_seen |= world_.fate(flow) != Fate::alive;
+    dblp_tx_reset(&f, &h, reason, world_.now());
     pump(f);
   }
   for (auto& [id, f] : rx_) {
@@ -478,12 +481,12 @@ void Endpoint::reset_received(uint32_t from, uint64_t flow, uint8_t reason) {
   }
 }
 
-void Endpoint::reset_send(uint32_t to, uint64_t flow) {
+void Endpoint::reset_send(uint32_t to, const dblp_hdr& h) {
   uint8_t buf[64];
 
   if (world_.now() < reset_at_) return;
   reset_at_ = world_.now() + kResetGap;
-  const uint32_t len = dblp_hs_reset(flow, DBLP_RESET_UNKNOWN, buf, sizeof(buf));
+  const uint32_t len = dblp_hs_reset(h.flow, h.pn, DBLP_RESET_UNKNOWN, buf, sizeof(buf));
   if (len) world_.send(index_, to, {buf, len});
 }
 

@@ -59,7 +59,6 @@ struct TxFlow : dblp_tx {
   Numbers seen;
   uint64_t heard = 0;       // when a new packet for this flow was delivered last
   uint64_t busy_since = 0;  // since when something is outstanding without a break
-  uint32_t resets = 0;      // RESETs that came since then
   bool reset_seen = false, icmp_seen = false, closed = false;
 };
 
@@ -123,8 +122,8 @@ class Endpoint {
   void packet(uint32_t from, uint8_t ecn, const uint8_t* p, const dblp_hdr& h);
   void hello(uint32_t from, const uint8_t* p, const dblp_hdr& h);
   bool echo(uint32_t from, const dblp_f_hello& f);
-  void reset_received(uint32_t from, uint64_t flow, uint8_t reason);
-  void reset_send(uint32_t to, uint64_t flow);
+  void reset_received(uint32_t from, const dblp_hdr& h, uint8_t reason);
+  void reset_send(uint32_t to, const dblp_hdr& h);
   void tx_packet(TxFlow& f, const uint8_t* p, const dblp_hdr& h);
   void rx_packet(RxFlow& f, uint8_t ecn, const uint8_t* p, const dblp_hdr& h);
   void pump(TxFlow& f);

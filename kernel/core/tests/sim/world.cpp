@@ -117,13 +117,7 @@ void World::send(uint32_t from, uint32_t to, std::span<const uint8_t> datagram) 
   const uint64_t allowed = packets_allowed();
   stats_.crowded =
       std::max(stats_.crowded, static_cast<double>(stats_.packets) / static_cast<double>(allowed));
-  if (stats_.packets > allowed) {
-    // A message that a corrupted DATA opened with another size asks in vain for ever.
-    if (s_.deliver_corrupt)
-      give_up_ = true;
-    else
-      ledger_.fail(Invariant::livelock, "too many packets for the work");
-  }
+  if (stats_.packets > allowed) ledger_.fail(Invariant::livelock, "too many packets for the work");
   uint64_t at = now_;
   if (s.rate) {
     l.free_at = std::max(l.free_at, now_) + datagram.size() * kSec / s.rate;
@@ -262,11 +256,6 @@ bool World::housekeeping() {
   bool empty = true;
 
   for (auto& ep : endpoints_) empty &= ep->empty();
-  if (!empty && now_ > quiet_at_ + kPatience && s_.deliver_corrupt) {
-    // A corrupted header can make a flow useless for ever.
-    give_up_ = true;
-    return true;
-  }
   if (!empty && now_ > quiet_at_ + kPatience + kAfter)
     ledger_.fail(Invariant::memory, "flows or messages are left at the end");
   else if (now_ > quiet_at_ + kPatience)
@@ -297,7 +286,7 @@ bool World::run() {
   push(kHousekeeping, What::housekeeping, 0, 0);
 
   uint64_t same_time = 0;
-  while (!events_.empty() && !ledger_.failed() && !give_up_) {
+  while (!events_.empty() && !ledger_.failed()) {
     const Event e = events_.top();
     events_.pop();
     same_time = e.at == now_ ? same_time + 1 : 0;
@@ -306,10 +295,7 @@ bool World::run() {
     stats_.events++;
     handle(e);
   }
-  if (give_up_)
-    for (auto& ep : endpoints_)
-      if (ep->up()) ep->close();
-  if (!ledger_.failed() && !give_up_) ledger_.finish(s_.clean);
+  if (!ledger_.failed()) ledger_.finish(s_.clean);
   for (auto& ep : endpoints_) {
     if (ledger_.failed()) break;
     if (!ep->empty()) ledger_.fail(Invariant::memory, "a flow or message is left");

@@ -100,7 +100,6 @@ class World {
   Ledger ledger_;
   RunStats stats_;
   uint64_t now_ = 0, order_ = 0;
-  bool give_up_ = false;   // corruption left nothing to wait for: close all sockets
   uint64_t quiet_at_ = 0;  // nothing hostile and no new work after this
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Datagram> slots_;
