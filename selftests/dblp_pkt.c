@@ -312,7 +312,7 @@ bool raw_accept(struct raw *r, int ms)
 	r->peer_inc = get64(p.b + at + 12);
 
 	p.len = 0;
-	raw_begin(r, &p);
+	pkt_begin(&p, r->dir, r->peer_flow, 0, r->low);	/* stateless: without a number */
 	put8(&p, F_CHALLENGE);
 	put_zero(&p, 3);
 	put64(&p, r->peer_flow);
