@@ -405,6 +405,8 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol, int k
 	INIT_LIST_HEAD(&dsk->flows);
 	INIT_LIST_HEAD(&dsk->rxq);
 	dblp_budget_init(&dsk->budget, dblp_recv_limit(dsk));
+	dsk->pid = task_tgid_nr(current);
+	dsk->ino = SOCK_INODE(sock)->i_ino;
 	dsk->cc = &dblp_cc_bdp;
 	dsk->dead_ms = div_u64(DBLP_DEAD_NS, NSEC_PER_MSEC);
 

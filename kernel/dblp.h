@@ -127,6 +127,8 @@ struct dblp_endpoint {
  * struct dblp_sock - a socket
  * @sk: first
  * @node: in dblp_net->socks
+ * @pid: process that made it, in the initial namespace
+ * @ino: inode, by which tools know it
  * @ep: the UDP socket; valid once @bound
  * @bound: ep may be used (release/acquire)
  * @v6only: IPV6_V6ONLY was set
@@ -161,6 +163,8 @@ struct dblp_endpoint {
 struct dblp_sock {
 	struct sock sk;
 	struct hlist_node node;
+	pid_t pid;
+	unsigned long ino;
 	struct dblp_endpoint ep;
 	bool bound;
 	bool v6only;

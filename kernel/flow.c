@@ -103,6 +103,9 @@ void dblp_flow_unlink(struct dblp_flow *f)
 	struct dblp_sock *dsk = f->dsk;
 
 	lockdep_assert_held(&f->lock);
+	trace_dblp_flow_end(f->id, f->sender,
+			    f->sender ? dblp_txflow(f)->tx.log.delivered :
+			    dblp_rxflow(f)->rx.stats.seg_bytes);
 	f->dead = true;
 	hrtimer_try_to_cancel(&f->timer);
 	rhashtable_remove_fast(&dsk->ep.by_peer, &f->peer_node, dblp_by_peer_params);

@@ -98,6 +98,8 @@ struct dblp_flow {
  * @seen: counters of @tx that are in the namespace's already
  * @room: largest packet so far: segments keep their size when the path shrinks
  * @icmp: last ICMP error while the peer had not answered
+ * @ppm: tolerance of the message sent last
+ * @phase: its phase
  */
 struct dblp_txflow {
 	struct dblp_flow f;
@@ -105,6 +107,8 @@ struct dblp_txflow {
 	struct dblp_tx_stats seen;
 	u32 room;
 	int icmp;
+	u32 ppm;
+	u8 phase;
 };
 
 /**

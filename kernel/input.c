@@ -9,6 +9,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include "flow.h"
+#include "sample.h"
 
 /* Frames that are read without a flow: the longest is a hello. */
 #define DBLP_FIRST_FRAME	(DBLP_HDR_LEN + DBLP_HELLO_LEN)
@@ -67,6 +68,7 @@ static u32 dblp_dgram_linear(const struct dblp_dgram *d, u32 off, u32 len)
 static void dblp_input_tx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *h,
 			  struct dblp_txflow *t)
 {
+	u32 samples;
 	u64 now;
 
 	if (!pskb_may_pull(d->skb, off + h->len)) {
@@ -74,10 +76,13 @@ static void dblp_input_tx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 		return;
 	}
 	now = dblp_flow_lock(&t->f, d->now);
-	if (t->f.dead)
+	if (t->f.dead) {
 		dblp_reject(d->dsk, t->f.id, DBLP_REJECT_CLOSED);
-	else
+	} else {
+		samples = t->tx.samples;
 		dblp_tx_input(&t->tx, d->skb->data + off, h, now);
+		dblp_sample_trace(t, samples);
+	}
 	dblp_flow_run(&t->f);
 }
 

@@ -87,6 +87,8 @@ static int dblp_send_submit(struct dblp_txflow *t, struct dblp_txm *msg)
 	}
 	/* It was made for the path as it was. */
 	t->room = max_t(u32, t->room, DBLP_HDR_LEN + DBLP_DATA_LEN + m->seg_size);
+	t->ppm = m->ppm;
+	t->phase = m->phase;
 	atomic_inc(&dsk->outstanding);
 	atomic64_add(m->len, &dsk->outbytes);
 	dblp_mib_inc(dblp_sk_net(dsk), DBLP_MIB_MSGS_SENT);

@@ -10,6 +10,7 @@
 #define DBLP_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <linux/dblp.h>
 #include "reject.h"
 
 #define dblp_show_reject(name, str, what) { DBLP_REJECT_##name, str },
@@ -30,6 +31,51 @@ TRACE_EVENT(dblp_reject,
 	    TP_printk("flow=%016llx reason=%s", __entry->flow,
 		      __print_symbolic(__entry->reason,
 				       DBLP_REJECTS(dblp_show_reject) { 0, "none" }))
+);
+
+/* A sender learnt something about a path; @info is an interface too. */
+TRACE_EVENT(dblp_rate_sample,
+	    TP_PROTO(const struct dblp_rate_info *info),
+	    TP_ARGS(info),
+	    TP_STRUCT__entry(__field(u64, flow)
+			     __field(u64, delivered)
+			     __field(u64, interval_ns)
+			     __field(u64, rtt_ns)
+			     __field(u64, min_rtt_ns)
+			     __field(u64, inflight)
+			     __field(u64, pacing_rate)
+			     __field(u64, lost)
+			     __field(u32, ce)
+			     __field(u32, app_limited)),
+	    TP_fast_assign(__entry->flow = info->flow;
+			   __entry->delivered = info->delivered;
+			   __entry->interval_ns = info->interval_ns;
+			   __entry->rtt_ns = info->rtt_ns;
+			   __entry->min_rtt_ns = info->min_rtt_ns;
+			   __entry->inflight = info->inflight;
+			   __entry->pacing_rate = info->pacing_rate;
+			   __entry->lost = info->lost;
+			   __entry->ce = info->ce;
+			   __entry->app_limited = info->app_limited;),
+	    TP_printk("flow=%016llx delivered=%llu interval_ns=%llu rtt_ns=%llu min_rtt_ns=%llu inflight=%llu pacing_rate=%llu lost=%llu ce=%u app_limited=%u",
+		      __entry->flow, __entry->delivered, __entry->interval_ns,
+		      __entry->rtt_ns, __entry->min_rtt_ns, __entry->inflight,
+		      __entry->pacing_rate, __entry->lost, __entry->ce,
+		      __entry->app_limited)
+);
+
+/* A flow is over: nothing more will be said about it. */
+TRACE_EVENT(dblp_flow_end,
+	    TP_PROTO(u64 flow, u32 sender, u64 total_delivered),
+	    TP_ARGS(flow, sender, total_delivered),
+	    TP_STRUCT__entry(__field(u64, flow)
+			     __field(u64, total_delivered)
+			     __field(u32, sender)),
+	    TP_fast_assign(__entry->flow = flow;
+			   __entry->total_delivered = total_delivered;
+			   __entry->sender = sender;),
+	    TP_printk("flow=%016llx sender=%u total_delivered=%llu", __entry->flow,
+		      __entry->sender, __entry->total_delivered)
 );
 
 /* sendmsg() took a message. */

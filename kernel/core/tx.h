@@ -173,6 +173,8 @@ struct dblp_tx {
 	u64 open_pn;			/* packets from this number on were sent in OPEN */
 	bool ping_due, data_sent;
 	bool pace_blocked;		/* only pacing kept the last poll from sending */
+	struct dblp_rate_sample sample;	/* of the last ACK */
+	u32 samples;			/* how many there were */
 	struct dblp_tx_stats stats;
 };
 

@@ -133,18 +133,19 @@ static void tx_ack_done(struct dblp_tx *tx, const struct dblp_f_ack *f, u64 low,
 static bool tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct dblp_hdr *h,
 		   u64 now)
 {
-	struct dblp_rate_sample rs;
+	struct dblp_rate_sample *rs = &tx->sample;
 	int ret;
 
-	ret = dblp_sentlog_ack(&tx->log, f, &tx->rtt, &dblp_tx_sent_events, tx, &rs, now);
+	ret = dblp_sentlog_ack(&tx->log, f, &tx->rtt, &dblp_tx_sent_events, tx, rs, now);
 	if (ret) {
 		dblp_tx_note_reject(tx, (enum dblp_reject)ret);
 		return false;
 	}
+	tx->samples++;
 	tx_open(tx);
 	tx->budget = (u64)f->budget_kib << 10;
-	tx->cc.ops->on_ack(&tx->cc, &rs, &tx->rtt, tx->log.delivered, now);
-	if (rs.acked)
+	tx->cc.ops->on_ack(&tx->cc, rs, &tx->rtt, tx->log.delivered, now);
+	if (rs->acked)
 		tx_progress(tx, now);
 	tx_ack_done(tx, f, dblp_expand32(h->low, tx->low), now);
 	return true;

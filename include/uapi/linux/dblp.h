@@ -245,4 +245,69 @@ enum dblp_holes {
 	DBLP_HOLES_KEEP		= 1,
 };
 
+/**
+ * struct dblp_rate_info - what one ACK told a sender about a flow's path
+ * @size: of this structure, bytes
+ * @pid: process that made the socket, in the initial namespace
+ * @flow: the sender's id of the flow, as in the other tracepoints
+ * @netns_cookie: of the network namespace (SO_NETNS_COOKIE)
+ * @inode: of the socket, as in /proc/PID/fd
+ * @time_ns: CLOCK_MONOTONIC
+ * @delivered: bytes delivered during @interval_ns
+ * @interval_ns: their delivery rate is @delivered / @interval_ns; 0: no valid sample
+ * @rtt_ns: latest round trip, 0 none
+ * @srtt_ns: smoothed
+ * @min_rtt_ns: smallest of the flow's recent past, 0 none
+ * @acked: bytes acknowledged by this ACK
+ * @lost: bytes found lost since the last one
+ * @inflight: bytes in flight after it
+ * @pacing_rate: bytes/s, 0 not paced yet
+ * @inflight_cap: bytes that may be in flight
+ * @total_delivered: bytes since the flow began
+ * @ce: packets newly reported marked CE
+ * @loss_ppm: smoothed share of packets lost
+ * @tolerance_ppm: of the message sent last
+ * @app_limited: the sample says what the application sent, not what the path can carry
+ * @phase: of the message sent last
+ * @family: AF_INET or AF_INET6
+ * @local_port: host byte order
+ * @peer_port: host byte order
+ * @reserved: 0
+ * @local: address, v4-mapped for IPv4; all zero before it is chosen
+ * @peer: the same of the peer
+ *
+ * Argument of the tracepoint dblp_rate_sample.  Rates and counts are of the UDP payload,
+ * headers of DBLP included.  The layout is fixed and grows at the end, so that a BPF program needs no type information of the module.
+ */
+struct dblp_rate_info {
+	__u32	size;
+	__u32	pid;
+	__aligned_u64 flow;
+	__aligned_u64 netns_cookie;
+	__aligned_u64 inode;
+	__aligned_u64 time_ns;
+	__aligned_u64 delivered;
+	__aligned_u64 interval_ns;
+	__aligned_u64 rtt_ns;
+	__aligned_u64 srtt_ns;
+	__aligned_u64 min_rtt_ns;
+	__aligned_u64 acked;
+	__aligned_u64 lost;
+	__aligned_u64 inflight;
+	__aligned_u64 pacing_rate;
+	__aligned_u64 inflight_cap;
+	__aligned_u64 total_delivered;
+	__u32	ce;
+	__u32	loss_ppm;
+	__u32	tolerance_ppm;
+	__u8	app_limited;
+	__u8	phase;
+	__u16	family;
+	__u16	local_port;
+	__u16	peer_port;
+	__u32	reserved;
+	__u8	local[16];
+	__u8	peer[16];
+};
+
 #endif /* _UAPI_LINUX_DBLP_H */
