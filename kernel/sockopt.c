@@ -6,6 +6,7 @@
 #include <linux/sockptr.h>
 #include "cmsg.h"
 #include "flow.h"
+#include "info.h"
 
 #define DBLP_PARAMS_MAX	256	/* what a later version of the struct may have */
 #define DBLP_CC_NAME	16
@@ -196,6 +197,7 @@ int dblp_setsockopt(struct socket *sock, int level, int opt, sockptr_t val,
 
 union dblp_opt {
 	struct dblp_send_params send;
+	struct dblp_info info;
 	char name[DBLP_CC_NAME];
 	u64 u64;
 	u32 u32;
@@ -205,6 +207,8 @@ union dblp_opt {
 /* Fills @v; returns its size. */
 static int dblp_get_own(struct dblp_sock *dsk, int opt, union dblp_opt *v)
 {
+	int err;
+
 	switch (opt) {
 	case DBLP_SO_SEND:
 		v->send = dsk->send_def;
@@ -233,6 +237,9 @@ static int dblp_get_own(struct dblp_sock *dsk, int opt, union dblp_opt *v)
 	case DBLP_SO_INCARNATION:
 		v->u64 = dsk->bound ? dsk->ep.hs.incarnation : 0;
 		return sizeof(v->u64);
+	case DBLP_SO_INFO:
+		err = dblp_info_get(dsk, &v->info);
+		return err ? err : sizeof(v->info);
 	default:
 		return -ENOPROTOOPT;
 	}

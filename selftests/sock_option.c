@@ -351,4 +351,58 @@ TEST_F(option, timeouts)
 	EXPECT_NE(0, got.tv_usec);
 }
 
+TEST_F(option, info)
+{
+	static unsigned char buf[100000];
+	struct dblp_info info;
+	struct received r;
+	union address to;
+	socklen_t len = sizeof(info);
+	int fd, rx;
+
+	EXPECT_EQ(ENOTCONN, get(self->fd, DBLP_SO_INFO, &info, &len));
+	rx = dblp_open_bound(AF_INET, &to);
+	ASSERT_GE(rx, 0);
+	fd = dblp_open(0);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, connect(fd, &to.sa, sizeof(to.v4)));
+	EXPECT_EQ(ENOPROTOOPT, set(fd, DBLP_SO_INFO, &info, sizeof(info)));
+	memset(&info, 0xff, sizeof(info));
+	len = sizeof(info);
+	ASSERT_EQ(0, get(fd, DBLP_SO_INFO, &info, &len));
+	EXPECT_EQ(sizeof(info), len);
+	EXPECT_EQ(DBLP_FLOW_NONE, info.state);
+	EXPECT_EQ(0, info.msgs_sent);
+
+	ASSERT_EQ(0, set_int(fd, SOL_DBLP, DBLP_SO_COMPLETIONS, 1));
+	pattern_fill(buf, sizeof(buf), 1, 0);
+	ASSERT_EQ(sizeof(buf), send(fd, buf, sizeof(buf), 0));
+	ASSERT_EQ(sizeof(buf), dblp_recv_wait(rx, buf, sizeof(buf), &r));
+	ASSERT_GT(dblp_recv_wait(fd, buf, sizeof(buf), &r), 0);
+	ASSERT_TRUE(r.completion);
+	len = sizeof(info);
+	ASSERT_EQ(0, get(fd, DBLP_SO_INFO, &info, &len));
+	EXPECT_EQ(DBLP_FLOW_OPEN, info.state);
+	EXPECT_EQ(1, info.msgs_sent);
+	EXPECT_EQ(1, info.msgs_ok);
+	EXPECT_EQ(0, info.msgs_below + info.msgs_refused + info.msgs_unknown);
+	EXPECT_EQ(sizeof(buf), info.data_sent);
+	EXPECT_EQ(r.done.retransmitted_bytes, info.data_retransmitted);
+	EXPECT_EQ((sizeof(buf) + info.seg_size - 1) / info.seg_size, info.segs_sent);
+	EXPECT_GT(info.bytes_sent, sizeof(buf));
+	EXPECT_GE(info.bytes_sent, info.bytes_delivered);
+	EXPECT_GT(info.min_rtt_ns, 0);
+	EXPECT_GE(info.srtt_ns, info.min_rtt_ns);
+	EXPECT_EQ(0, info.reserved | info.reserved2);
+	/* As much as there is room for. */
+	memset(&info, 0xff, sizeof(info));
+	len = 1;
+	ASSERT_EQ(0, get(fd, DBLP_SO_INFO, &info, &len));
+	EXPECT_EQ(1, len);
+	EXPECT_EQ(DBLP_FLOW_OPEN, info.state);
+	EXPECT_EQ(0xff, info.app_limited);
+	close(fd);
+	close(rx);
+}
+
 TEST_HARNESS_MAIN

@@ -233,6 +233,7 @@ enum dblp_sockopt {
 	DBLP_SO_DEAD_TIME	= 7,	/* __u32 ms, 100 to 600000 */
 	DBLP_SO_MAX_MESSAGE	= 8,	/* __u64 bytes: refuse larger ones */
 	DBLP_SO_INCARNATION	= 9,	/* __u64, get only */
+	DBLP_SO_INFO		= 10,	/* struct dblp_info, get only */
 };
 
 /**
@@ -243,6 +244,76 @@ enum dblp_sockopt {
 enum dblp_holes {
 	DBLP_HOLES_ZERO		= 0,
 	DBLP_HOLES_KEEP		= 1,
+};
+
+/* States of the flow to a peer. */
+enum dblp_flow_state {
+	DBLP_FLOW_NONE		= 0,	/* nothing was sent yet, or it ended idle */
+	DBLP_FLOW_HANDSHAKE	= 1,
+	DBLP_FLOW_OPEN		= 2,
+	DBLP_FLOW_DEAD		= 3,
+};
+
+/**
+ * struct dblp_info - the flow from a connected socket to its peer, DBLP_SO_INFO
+ * @state: enum dblp_flow_state; all else is 0 in DBLP_FLOW_NONE
+ * @app_limited: @delivery_rate says what was sent, not what the path can carry
+ * @reserved: 0
+ * @seg_size: bytes of a segment of a message sent now
+ * @flow: the id in tracepoints
+ * @srtt_ns: smoothed round trip, 0 before the first
+ * @rttvar_ns: its mean deviation
+ * @min_rtt_ns: smallest of the recent past
+ * @delivery_rate: bytes/s by the last ACK that allowed to tell, 0 none
+ * @pacing_rate: bytes/s, 0 not paced yet
+ * @inflight: bytes in flight
+ * @inflight_cap: bytes that may be
+ * @peer_budget: free receive budget of the peer, bytes, as last told
+ * @pkts_sent: packets, and
+ * @bytes_sent: their UDP payload
+ * @bytes_delivered: of it acknowledged
+ * @segs_sent: segments sent for the first time, and
+ * @segs_retransmitted: again
+ * @data_sent: message bytes sent for the first time, and
+ * @data_retransmitted: again
+ * @probes: packets sent because an answer was overdue
+ * @msgs_sent: messages, of which ended
+ * @msgs_ok: within their bound
+ * @msgs_below: below it
+ * @msgs_refused: as too large
+ * @msgs_unknown: by the flow's death
+ * @loss_ppm: smoothed share of packets lost
+ * @reserved2: 0
+ */
+struct dblp_info {
+	__u8	state;
+	__u8	app_limited;
+	__u16	reserved;
+	__u32	seg_size;
+	__aligned_u64 flow;
+	__aligned_u64 srtt_ns;
+	__aligned_u64 rttvar_ns;
+	__aligned_u64 min_rtt_ns;
+	__aligned_u64 delivery_rate;
+	__aligned_u64 pacing_rate;
+	__aligned_u64 inflight;
+	__aligned_u64 inflight_cap;
+	__aligned_u64 peer_budget;
+	__aligned_u64 pkts_sent;
+	__aligned_u64 bytes_sent;
+	__aligned_u64 bytes_delivered;
+	__aligned_u64 segs_sent;
+	__aligned_u64 segs_retransmitted;
+	__aligned_u64 data_sent;
+	__aligned_u64 data_retransmitted;
+	__aligned_u64 probes;
+	__aligned_u64 msgs_sent;
+	__aligned_u64 msgs_ok;
+	__aligned_u64 msgs_below;
+	__aligned_u64 msgs_refused;
+	__aligned_u64 msgs_unknown;
+	__u32	loss_ppm;
+	__u32	reserved2;
 };
 
 /**
