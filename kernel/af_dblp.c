@@ -91,7 +91,7 @@ int dblp_addr_put(const struct dblp_sock *dsk, const struct dblp_addr *a, void *
 	struct sockaddr_in6 *in6 = uaddr;
 	struct sockaddr_in *in = uaddr;
 
-	if (dblp_addr_is_v4(a) && READ_ONCE(dsk->named_v4)) {
+	if (READ_ONCE(dsk->named_v4) && (dblp_addr_is_v4(a) || ipv6_addr_any(&a->ip))) {
 		memset(in, 0, sizeof(*in));
 		in->sin_family = AF_INET;
 		in->sin_addr.s_addr = a->ip.s6_addr32[3];

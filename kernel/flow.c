@@ -4,8 +4,8 @@
  *
  * A flow has a reference of the tables as long as it is not dead.  Softirq finds flows
  * under RCU and needs none; process context that sleeps takes one.  The timer needs none
- * either: it is started only while the flow is not dead, and runs in softirq, for which
- * the grace period before the memory goes waits.
+ * either: it is started only while the flow is not dead.  Its callback may run while the
+ * flow dies, so that it cannot be cancelled then; whoever frees the memory waits for it.
  */
 #include <linux/random.h>
 #include <linux/rculist.h>
@@ -75,6 +75,8 @@ static void dblp_flow_free(struct dblp_flow *f)
 {
 	struct dblp_sock *dsk = f->dsk;
 
+	/* A callback that ran while the flow died may have left it started. */
+	hrtimer_cancel(&f->timer);
 	dblp_out_purge(f);
 	dblp_path_put(&f->path);
 	if (f->sender) {
@@ -235,6 +237,9 @@ static int dblp_flow_list(struct dblp_flow *f)
 	spin_lock_bh(&dsk->flows_lock);
 	if (dsk->closing) {
 		err = -EPIPE;
+	} else if (!f->sender &&
+		   (dsk->deaf || (dsk->connected && !dblp_addr_equal(&dsk->peer, &f->key.addr)))) {
+		err = -EPIPE;	/* since the packet was let in */
 	} else if (dsk->nflows >= DBLP_FLOWS_MAX) {
 		err = -ENOBUFS;
 	} else {
@@ -363,9 +368,14 @@ struct dblp_txflow *dblp_txflow_get(struct dblp_sock *dsk, const struct dblp_add
 		if (IS_ERR(t))
 			return t;
 		refcount_inc(&t->f.refs);
-		spin_lock_bh(&t->f.lock);
+		local_bh_disable();
+		dblp_flow_lock(&t->f, ktime_get_ns());
 		err = dblp_flow_link(&t->f, &other);
-		spin_unlock_bh(&t->f.lock);
+		if (err)
+			spin_unlock(&t->f.lock);
+		else
+			dblp_flow_run(&t->f);	/* ends when nothing is ever sent */
+		local_bh_enable();
 		if (!err)
 			return t;
 		/* Seen by nobody but readers under RCU. */
@@ -416,6 +426,7 @@ static struct dblp_rxflow *dblp_rxflow_new(struct dblp_sock *dsk,
 	}
 	dblp_flow_init(&r->f, dsk, false, peer, echo->tx_flow);
 	r->f.id = echo->rx_flow;
+	r->f.now = now;
 	r->f.path = path;
 	cfg.room = path.room;
 	INIT_LIST_HEAD(&r->grants);

@@ -309,6 +309,7 @@ int dblp_udp_rcv(struct sock *udp, struct sk_buff *skb)
 {
 	struct dblp_sock *dsk = rcu_dereference_sk_user_data(udp);
 	struct dblp_dgram d = { .dsk = dsk, .skb = skb };
+	u8 pkt_type = skb->pkt_type;
 
 	if (!dsk) {
 		kfree_skb(skb);
@@ -323,8 +324,13 @@ int dblp_udp_rcv(struct sock *udp, struct sk_buff *skb)
 	nf_reset_ct(skb);
 	skb->dev = NULL;
 	__skb_pull(skb, sizeof(struct udphdr));
+	/* Nothing is for a group, and what is kept must not come from the last reserves. */
+	if (pkt_type != PACKET_HOST)
+		dblp_reject(dsk, 0, DBLP_REJECT_ADDR);
+	else if (skb_pfmemalloc(skb))
+		dblp_reject(dsk, 0, DBLP_REJECT_MEMORY);
 	/* In IPv4 a sender may leave the checksum out: then nobody has verified anything. */
-	if (!udp_hdr(skb)->check)
+	else if (!udp_hdr(skb)->check)
 		dblp_reject(dsk, 0, DBLP_REJECT_CHECKSUM);
 	else
 		dblp_input_dgram(&d);

@@ -366,20 +366,42 @@ struct sk_buff *dblp_rxm_seg(const struct dblp_rxm *r, u32 seg)
 	return leaf ? leaf[seg % DBLP_SLOTS] : NULL;
 }
 
-/* A copy that costs no more than was reserved for the segment. */
+/* Does keeping @skb cost much more than was reserved for @len bytes of it? */
+static bool dblp_rxm_loose(const struct sk_buff *skb, u32 len)
+{
+	if (len <= SKB_MAX_ORDER(0, 0))
+		return skb->truesize > len + DBLP_SEG_OVERHEAD;
+	/* Its copy is in whole pages. */
+	return skb->truesize > 2 * len + DBLP_SEG_OVERHEAD;
+}
+
+/* A copy that costs about what was reserved for the segment. */
 static struct sk_buff *dblp_rxm_tight(struct sk_buff *skb, u32 off, u32 len)
 {
+	u32 head = len <= SKB_MAX_ORDER(0, 0) ? len : 0, at = off + head;
 	struct sk_buff *n;
+	int err, i;
 
-	n = alloc_skb(len, GFP_ATOMIC | __GFP_NOWARN);
+	n = alloc_skb_with_frags(head, len - head, 0, &err, GFP_ATOMIC | __GFP_NOWARN);
 	if (!n)
 		return NULL;
-	if (skb_copy_bits(skb, off, skb_put(n, len), len)) {
-		kfree_skb(n);
-		return NULL;
+	if (skb_copy_bits(skb, off, skb_put(n, head), head))
+		goto free;
+	n->data_len = len - head;
+	n->len += len - head;
+	for (i = 0; i < skb_shinfo(n)->nr_frags; i++) {
+		const skb_frag_t *frag = &skb_shinfo(n)->frags[i];
+
+		if (skb_copy_bits(skb, at, skb_frag_address(frag), skb_frag_size(frag)))
+			goto free;
+		at += skb_frag_size(frag);
 	}
 	dblp_rx_cb(n)->off = 0;
 	return n;
+
+free:
+	kfree_skb(n);
+	return NULL;
 }
 
 int dblp_rxm_store(struct dblp_rxm *r, u32 seg, struct sk_buff *skb, u32 off, u32 len)
@@ -389,7 +411,7 @@ int dblp_rxm_store(struct dblp_rxm *r, u32 seg, struct sk_buff *skb, u32 off, u3
 
 	if (!slot)
 		return -ENOMEM;
-	if (skb->truesize > len + DBLP_SEG_OVERHEAD && len <= SKB_MAX_ORDER(0, 0)) {
+	if (dblp_rxm_loose(skb, len)) {
 		n = dblp_rxm_tight(skb, off, len);
 	} else if (off + len == skb->len) {
 		/* Nothing in the datagram follows, so nobody else will use it. */
@@ -412,12 +434,12 @@ int dblp_rxm_store(struct dblp_rxm *r, u32 seg, struct sk_buff *skb, u32 off, u3
 }
 
 /* Messages that got their room are told by their own flow's timer. */
-static void dblp_budget_leave(struct dblp_sock *dsk, struct dblp_rxm *r)
+static void __dblp_budget_leave(struct dblp_sock *dsk, struct dblp_rxm *r)
 {
 	struct dblp_claim *c;
 	struct dblp_rxm *w;
 
-	spin_lock_bh(&dsk->budget_lock);
+	lockdep_assert_held(&dsk->budget_lock);
 	list_del_init(&r->grant);
 	dblp_budget_release(&dsk->budget, &r->m.claim);
 	dsk->budget.limit = dblp_recv_limit(dsk);
@@ -426,13 +448,25 @@ static void dblp_budget_leave(struct dblp_sock *dsk, struct dblp_rxm *r)
 		list_add_tail(&w->grant, &dblp_rxflow(w->flow)->grants);
 		dblp_timer_kick(w->flow);
 	}
+}
+
+static void dblp_budget_leave(struct dblp_sock *dsk, struct dblp_rxm *r)
+{
+	spin_lock_bh(&dsk->budget_lock);
+	__dblp_budget_leave(dsk, r);
 	spin_unlock_bh(&dsk->budget_lock);
 }
 
 void dblp_rxm_unwait(struct dblp_rxm *r)
 {
-	if (!r->m.claim.held)
-		dblp_budget_leave(r->dsk, r);
+	struct dblp_sock *dsk = r->dsk;
+
+	spin_lock_bh(&dsk->budget_lock);
+	if (r->m.claim.held)
+		list_del_init(&r->grant);	/* granted, and not yet told */
+	else
+		__dblp_budget_leave(dsk, r);
+	spin_unlock_bh(&dsk->budget_lock);
 }
 
 void dblp_rxm_drop(struct dblp_rxm *r)

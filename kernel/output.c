@@ -122,6 +122,9 @@ int dblp_path_find(struct dblp_sock *dsk, const struct dblp_addr *peer,
 	u32 headers = sizeof(struct udphdr);
 	int err;
 
+	/* Another thread may have bound the socket since the address was looked at. */
+	if (!(dblp_addr_is_v4(peer) ? dsk->ep.v4 : dsk->ep.v6))
+		return -EAFNOSUPPORT;
 	if (dblp_addr_is_v4(peer)) {
 		err = dblp_path_find4(dsk, peer, path);
 		headers += sizeof(struct iphdr);

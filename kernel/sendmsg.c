@@ -11,7 +11,8 @@
 #include "message.h"
 #include "trace.h"
 
-#define DBLP_SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_COMPAT)
+/* sendmmsg() adds MSG_BATCH by itself. */
+#define DBLP_SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_COMPAT | MSG_BATCH)
 
 /* Charges the socket, waiting for room if that is allowed. */
 static int dblp_send_charge(struct dblp_sock *dsk, u32 cost, bool nonblock)

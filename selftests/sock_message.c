@@ -214,6 +214,34 @@ TEST_F(message, gather_scatter)
 	ASSERT_EQ(3000, read(self->rx, in, 3000));
 }
 
+TEST_F(message, sendmmsg)
+{
+	struct mmsghdr m[3] = {};
+	struct iovec iov[3];
+	unsigned char in[100];
+	struct received r;
+	int i, seen = 0;
+
+	for (i = 0; i < 3; i++) {
+		static unsigned char out[3][100];
+
+		memset(out[i], i + 1, sizeof(out[i]));
+		iov[i] = (struct iovec){ out[i], 10 * (i + 1) };
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+		m[i].msg_hdr.msg_name = &self->to.sa;
+		m[i].msg_hdr.msg_namelen = address_len(&self->to);
+	}
+	ASSERT_EQ(3, sendmmsg(self->tx, m, 3, 0));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(10 * (i + 1), m[i].msg_len);
+		ASSERT_GT(dblp_recv_wait(self->rx, in, sizeof(in), &r), 0);
+		EXPECT_EQ(10 * in[0], r.len);
+		seen |= 1 << in[0];
+	}
+	EXPECT_EQ(2 + 4 + 8, seen);
+}
+
 TEST_F(message, send_lengths)
 {
 	static char byte;

@@ -20,7 +20,7 @@ extern "C" {
 	X(PATH, "path", "path number that is not in use")                         \
 	X(CHECKSUM, "checksum", "UDP checksum is wrong")                          \
 	X(FLOW, "flow", "no flow with this id (answered by RESET, rate-limited)") \
-	X(ADDR, "addr", "right flow id from a wrong address")                     \
+	X(ADDR, "addr", "right flow id from a wrong address, or sent to a group") \
 	X(DIRECTION, "direction", "frame that this end of a flow never gets")     \
 	X(FRAME_TYPE, "frame_type", "unknown frame type")                         \
 	X(DUP_PACKET, "dup_packet", "packet number that was received before")     \

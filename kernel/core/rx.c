@@ -377,6 +377,7 @@ static void rx_data(struct dblp_rx *rx, const struct dblp_f_data *f, u64 pkt_low
 	for (i = 0; i < m->desc.nprot; i++) {
 		if (f->seg - m->desc.prot[i].first < m->desc.prot[i].count) {
 			m->prot_missing--;
+			m->prot_bytes -= f->len;
 			break;
 		}
 	}
@@ -395,7 +396,7 @@ static void rx_desc(struct dblp_rx *rx, const struct dblp_f_desc *f, u64 now)
 {
 	u64 id = dblp_expand32(f->id, rx->low);
 	struct dblp_rxmsg *m;
-	u32 i, s, end;
+	u32 i, n, end;
 
 	m = rx_open(rx, id, f->msg_len, f->seg_size, now);
 	if (!m)
@@ -410,9 +411,13 @@ static void rx_desc(struct dblp_rx *rx, const struct dblp_f_desc *f, u64 now)
 	m->has_desc = true;
 	for (i = 0; i < f->nprot; i++) {
 		end = f->prot[i].first + f->prot[i].count;
-		for (s = dblp_segmap_next(&m->miss, f->prot[i].first); s < end;
-		     s = dblp_segmap_next(&m->miss, s + 1))
-			m->prot_missing++;
+		n = dblp_segmap_count(&m->miss, f->prot[i].first, end);
+		m->prot_missing += n;
+		m->prot_bytes += n * m->seg_size;
+		/* The last segment may be shorter. */
+		if (end == m->nsegs && dblp_segmap_test(&m->miss, end - 1))
+			m->prot_bytes -= m->seg_size -
+					 dblp_seg_len(m->len, m->seg_size, end - 1);
 	}
 	if (f->deadline_us) {
 		m->hold_at = m->opened_at + f->deadline_us * DBLP_NSEC_PER_USEC +
@@ -760,7 +765,7 @@ static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_frame
 {
 	u32 base, nsegs, at = w->len + DBLP_NEED_LEN;
 	u32 list_room = at < w->size ? w->size - at : 0;
-	u32 need, prot = 0, i, s, end;
+	u32 need;
 
 	base = dblp_segmap_next(&m->miss, 0) & ~7U;
 	nsegs = m->nsegs - base;
@@ -771,17 +776,11 @@ static bool put_need(struct dblp_rx *rx, struct dblp_rxmsg *m, struct dblp_frame
 	f->u.need.list = w->p + at;
 	f->u.need.list_len = (u16)dblp_list_encode(&m->miss, base, &nsegs, list_room,
 						  w->p + at, &f->u.need.enc);
-	/* Bytes of protected segments are needed even where the bound is met. */
-	for (i = 0; i < m->desc.nprot; i++) {
-		end = m->desc.prot[i].first + m->desc.prot[i].count;
-		for (s = dblp_segmap_next(&m->miss, m->desc.prot[i].first); s < end;
-		     s = dblp_segmap_next(&m->miss, s + 1))
-			prot += dblp_seg_len(m->len, m->seg_size, s);
-	}
 	need = m->missing > m->desc.allow ? m->missing - m->desc.allow : 0;
 	f->u.need.pass = m->pass;
 	f->u.need.id = (u32)m->id;
-	f->u.need.need = max(need, prot);
+	/* Bytes of protected segments are needed even where the bound is met. */
+	f->u.need.need = max(need, m->prot_bytes);
 	f->u.need.missing_segs = m->miss.set;
 	f->u.need.largest = (u32)dblp_ackset_largest(&rx->acks);
 	f->u.need.base = base;

@@ -55,10 +55,11 @@ struct dblp_rxmsg {
 	enum dblp_rxmsg_state state;
 	bool has_desc;
 	struct dblp_f_desc desc;
-	u32 missing, prot_missing;	/* bytes; segments */
+	u32 missing;			/* bytes */
+	u32 prot_missing, prot_bytes;	/* protected: segments, bytes missing */
 	u16 pass;			/* highest in a MARK, 0 none */
 	bool close;
-	u64 opened_at, judged_at, heard_at;
+	u64 opened_at, judged_at;
 	u64 reo_at;			/* reordering window ends, DBLP_NEVER not running */
 	u64 hold_at;			/* hold timer, DBLP_NEVER off */
 	u8  verdict;			/* enum dblp_verdict */

@@ -121,6 +121,24 @@ u32 dblp_segmap_next_zero(const struct dblp_segmap *m, u32 from)
 	return scan(m, from, m->nbits, U64_MAX);
 }
 
+u32 dblp_segmap_count(const struct dblp_segmap *m, u32 first, u32 end)
+{
+	u32 i, n = 0;
+	u64 w;
+
+	if (first >= end)
+		return 0;
+	for (i = first / 64; i <= (end - 1) / 64; i++) {
+		w = dblp_segmap_word(m, i);
+		if (i == first / 64)
+			w &= ~0ULL << (first % 64);
+		if (i == (end - 1) / 64)
+			w &= ~0ULL >> (63 - (end - 1) % 64);
+		n += (u32)hweight64(w);
+	}
+	return n;
+}
+
 u64 dblp_segmap_word(const struct dblp_segmap *m, u32 i)
 {
 	return i < nwords(m) ? *word_at(m, i) & valid_mask(m, i) : 0;

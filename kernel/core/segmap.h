@@ -54,6 +54,8 @@ void dblp_segmap_fill(struct dblp_segmap *m);
 /* First bit >= from that is set (next) or clear (next_zero); nbits if none. */
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
 u32 dblp_segmap_next_zero(const struct dblp_segmap *m, u32 from);
+/* Bits set of those from @first up to, not including, @end <= nbits. */
+u32 dblp_segmap_count(const struct dblp_segmap *m, u32 first, u32 end);
 /* Word i of the map, bits beyond nbits zero. */
 u64 dblp_segmap_word(const struct dblp_segmap *m, u32 i);
 

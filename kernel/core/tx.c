@@ -41,6 +41,32 @@ struct dblp_txmsg *dblp_tx_find(struct dblp_tx *tx, u64 id)
 	return m;
 }
 
+static void tx_hash(struct dblp_tx *tx, struct dblp_txmsg *m)
+{
+	if (m->hashed)
+		return;
+	m->hashed = true;
+	m->hash_next = *tx_bucket(tx, m->id);
+	*tx_bucket(tx, m->id) = m;
+}
+
+static void tx_unhash(struct dblp_tx *tx, struct dblp_txmsg *m)
+{
+	struct dblp_txmsg **p = tx_bucket(tx, m->id);
+
+	if (!m->hashed)
+		return;
+	m->hashed = false;
+	while (*p != m)
+		p = &(*p)->hash_next;
+	*p = m->hash_next;
+}
+
+static bool tx_in_window(const struct dblp_tx *tx, const struct dblp_txmsg *m)
+{
+	return m->id - tx->low < DBLP_ID_WINDOW;
+}
+
 /* Messages that have begun go before those that have not. */
 void dblp_tx_make_ready(struct dblp_tx *tx, struct dblp_txmsg *m)
 {
@@ -99,12 +125,9 @@ static struct dblp_group *tx_group(struct dblp_tx *tx, u32 id)
 
 void dblp_tx_complete(struct dblp_tx *tx, struct dblp_txmsg *m, u8 outcome, u64 now)
 {
-	struct dblp_txmsg **p = tx_bucket(tx, m->id);
 	struct dblp_group *g;
 
-	while (*p != m)
-		p = &(*p)->hash_next;
-	*p = m->hash_next;
+	tx_unhash(tx, m);
 	dblp_tx_unadmit(tx, m);
 	list_del_init(&m->rnode);
 	list_del_init(&m->wait);
@@ -197,7 +220,9 @@ void dblp_tx_close_msg(struct dblp_tx *tx, struct dblp_txmsg *m, u8 reason)
 	m->mark_due = false;
 	m->asks = 0;
 	list_del_init(&m->wait);
-	list_del_init(&m->rnode);
+	/* Beyond the window all wait in the order of their ids. */
+	if (tx_in_window(tx, m))
+		list_del_init(&m->rnode);
 	dblp_tx_make_ready(tx, m);
 }
 
@@ -253,8 +278,6 @@ int dblp_tx_submit(struct dblp_tx *tx, struct dblp_txmsg *m, u64 now)
 	m->state = DBLP_TXM_QUEUED;
 	INIT_LIST_HEAD(&m->wait);
 	INIT_LIST_HEAD(&m->rnode);
-	m->hash_next = *tx_bucket(tx, m->id);
-	*tx_bucket(tx, m->id) = m;
 	list_add_tail(&m->node, &tx->msgs);
 	dblp_tx_make_ready(tx, m);
 	tx->stats.msgs++;
@@ -572,6 +595,7 @@ static void tx_log_ctl(struct dblp_tx *tx, struct dblp_sent *e, struct dblp_txms
 {
 	/* From here on the peer may judge: DESC and CLOSE alone are enough for that. */
 	tx->data_sent = true;
+	tx_hash(tx, m);
 	e->desc_id = m->id;
 	if (desc) {
 		e->flags |= DBLP_SENT_DESC;
@@ -667,13 +691,12 @@ static enum tx_try tx_try_msg(struct dblp_tx *tx, struct dblp_txmsg *m, struct d
 	bool repair;
 	u32 s;
 
+	if (!tx_in_window(tx, m))
+		return TRY_BLOCKED;
 	if (m->close_due || m->mark_due)
 		return tx_build_mark(tx, m, w, pkt, now) ? TRY_BUILT : TRY_BLOCKED;
 	switch (m->state) {
 	case DBLP_TXM_QUEUED:
-		if (m->id - tx->low >= DBLP_ID_WINDOW)
-			return TRY_BLOCKED;
-		break;
 	case DBLP_TXM_SENDING:
 	case DBLP_TXM_REPAIR:
 	case DBLP_TXM_MARKED:
@@ -728,7 +751,7 @@ bool dblp_tx_poll(struct dblp_tx *tx, u64 now, u8 *buf, u32 room, struct dblp_pk
 			break;
 		case TRY_BLOCKED:
 			/* Later ones that have not begun are blocked by the same. */
-			if (m->state == DBLP_TXM_QUEUED)
+			if (m->state == DBLP_TXM_QUEUED || !tx_in_window(tx, m))
 				return false;
 			break;
 		}

@@ -102,6 +102,7 @@ struct dblp_txmsg {
 	u32 unanswered;			/* … without any answer that makes sense */
 	u16 pass;
 	bool admitted, desc_acked, mark_due, close_due, desc_sent;
+	bool hashed;			/* something of it was sent: it may be answered */
 	u8  close_reason, digest_fails;
 	u8  done_verdict;
 	u64 want;			/* parts still wanted */

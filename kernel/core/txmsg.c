@@ -59,6 +59,9 @@ void dblp_txmsg_restart(struct dblp_txmsg *m)
 {
 	u32 s;
 
+	/* A peer may say so for each packet that it has: only what was sent is looked at. */
+	if (!m->cursor)
+		return;
 	for (s = 0; s < m->nsegs; s++)
 		if (m->seg[s].state != DBLP_SEG_UNSENT || m->seg[s].queued)
 			seg_set(m, s, DBLP_SEG_UNSENT, false);

@@ -537,6 +537,26 @@ TEST(Flow, MoreMessagesThanTheWindow) {
   for (const auto& t : p.messages) EXPECT_EQ(t->m.outcome, DBLP_TX_OK);
 }
 
+TEST(Flow, DeadlinesBeyondTheWindowWaitForTheirTurn) {
+  Pair p;
+  p.room_there = false;  // the first message is stuck
+  auto& stuck = p.message(2000);
+  p.submit(stuck);
+  for (int i = 0; i < 1500; i++) {
+    auto& t = p.message(100);
+    t.m.deadline_us = 50'000;
+    p.submit(t);
+  }
+  p.run_for(60'000 * kMs);
+  EXPECT_FALSE(stuck.done);
+  EXPECT_NE(p.tx.state, DBLP_TX_DEAD) << "error " << p.tx.error;
+  EXPECT_EQ(p.rx_rejects[DBLP_REJECT_ID_WINDOW], 0u);
+  p.grant();
+  ASSERT_TRUE(p.run());
+  EXPECT_EQ(stuck.m.outcome, DBLP_TX_OK);
+  for (const auto& t : p.messages) EXPECT_NE(t->m.outcome, DBLP_TX_UNKNOWN);
+}
+
 TEST(Flow, GroupsGiveSmallMessagesTheirShare) {
   Pair p;
   int n = 0;

@@ -69,6 +69,23 @@ TEST(Segmap, FillAndZero) {
   }
 }
 
+TEST(Segmap, CountsAStretch) {
+  for (const u32 n : {1u, 63u, 64u, 65u, 200u, DBLP_LEAF_BITS + 70u}) {
+    OwnedMap m(n);
+    for (u32 i = 0; i < n; i += 3) dblp_segmap_set(m.get(), i);
+    for (u32 first = 0; first <= n; first += first < 130 ? 1 : 997) {
+      u32 want = 0;
+      for (u32 end = first; end <= n; end++) {
+        if (end < 200 || end + 70 > n || end % 1009 == 0) {
+          ASSERT_EQ(dblp_segmap_count(m.get(), first, end), want)
+              << n << ": " << first << ", " << end;
+        }
+        if (end < n) want += dblp_segmap_test(m.get(), end);
+      }
+    }
+  }
+}
+
 TEST(Segmap, WordMasksWhatIsBeyond) {
   OwnedMap map(65);
   map->leaf[0][1] = U64_MAX;  // memory may hold anything there
