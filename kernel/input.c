@@ -78,7 +78,7 @@ static void dblp_input_tx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 		dblp_reject(d->dsk, t->f.id, DBLP_REJECT_CLOSED);
 	else
 		dblp_tx_input(&t->tx, d->skb->data + off, h, now);
-	dblp_flow_run(&t->f);
+	dblp_flow_run_later(&t->f);
 }
 
 static void dblp_input_rx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *h,
@@ -105,7 +105,7 @@ static void dblp_input_rx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 	}
 	dblp_rx_input(&r->rx, d->skb->data + off, h->len, h, d->ecn, &pkt, now);
 out:
-	dblp_flow_run(&r->f);
+	dblp_flow_run_later(&r->f);
 }
 
 /* ---- packets without a flow ----------------------------------------------------- */
