@@ -66,6 +66,8 @@ struct dblp_out {
  * @timer: the only one
  * @timer_at: no later than when it fires, DBLP_NEVER if it may be off
  * @retry_at: something of ours wants to run then, DBLP_NEVER nothing
+ * @deferred: it will be run when the packets that have arrived are read
+ * @defer_node: for that; the CPU's that will
  * @out: packets to be sent
  * @path: the route
  * @rcu: for freeing
@@ -86,6 +88,8 @@ struct dblp_flow {
 	struct hrtimer timer;
 	u64 timer_at;
 	u64 retry_at;
+	bool deferred;
+	struct list_head defer_node;
 	struct dblp_out out;
 	struct dblp_path path;
 	struct rcu_head rcu;
@@ -211,5 +215,10 @@ void dblp_timer_kick(struct dblp_flow *f);
  * timer.  Called with flow->lock held and bottom halves off; gives the lock back.
  */
 void dblp_flow_run(struct dblp_flow *f) __releases(&f->lock);
+
+/* defer.c */
+void dblp_flow_run_later(struct dblp_flow *f) __releases(&f->lock);
+void dblp_defer_init(void);
+void dblp_defer_exit(void);
 
 #endif /* DBLP_FLOW_H */

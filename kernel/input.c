@@ -83,7 +83,7 @@ static void dblp_input_tx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 		dblp_tx_input(&t->tx, d->skb->data + off, h, now);
 		dblp_sample_trace(t, samples);
 	}
-	dblp_flow_run(&t->f);
+	dblp_flow_run_later(&t->f);
 }
 
 static void dblp_input_rx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *h,
@@ -110,7 +110,7 @@ static void dblp_input_rx(struct dblp_dgram *d, u32 off, const struct dblp_hdr *
 	}
 	dblp_rx_input(&r->rx, d->skb->data + off, h->len, h, d->ecn, &pkt, now);
 out:
-	dblp_flow_run(&r->f);
+	dblp_flow_run_later(&r->f);
 }
 
 /* ---- packets without a flow ----------------------------------------------------- */

@@ -24,6 +24,7 @@ static int __init dblp_init(void)
 
 	if (dblp_family <= 0 || dblp_family >= AF_MAX)
 		return -EINVAL;
+	dblp_defer_init();
 	err = dblp_out_init();
 	if (err)
 		return err;
@@ -52,6 +53,7 @@ static void __exit dblp_exit(void)
 	dblp_af_exit();
 	dblp_mem_exit();
 	dblp_netns_exit();
+	dblp_defer_exit();
 	/* Flows are freed by RCU callbacks of this module. */
 	rcu_barrier();
 	dblp_out_exit();

@@ -614,10 +614,7 @@ TEST_F(holes, map_truncated)
 	EXPECT_EQ(0, message_diff(self->buf, len, 1, &r, 0));
 }
 
-/*
- * A map of several parts, in both encodings: few holes here, many there.  At a fixed rate,
- * since this is no test of congestion control.
- */
+/* A map of several parts, in both encodings: few holes here, many there. */
 TEST_F_TIMEOUT(holes, large_map, 300)
 {
 	struct dblp_send_params p = { .tolerance_ppm = 200000 };
@@ -626,13 +623,6 @@ TEST_F_TIMEOUT(holes, large_map, 300)
 	struct received r, c;
 	int missing;
 
-	close(self->tx);
-	self->tx = dblp_open(0);
-	ASSERT_GE(self->tx, 0);
-	ASSERT_TRUE(set_buffers(self->tx, 4 * ROOM));
-	ASSERT_EQ(0, set_int(self->tx, SOL_DBLP, DBLP_SO_COMPLETIONS, 1));
-	ASSERT_EQ(0, setsockopt(self->tx, SOL_DBLP, DBLP_SO_CONGESTION, "fixed", 5));
-	ASSERT_EQ(0, set_u64(self->tx, DBLP_SO_RATE, 10000000));
 	self->path->period = 9;
 	missing = transfer(self, nsegs * self->seg, &x, &r, &c);
 	ASSERT_GT(missing, 0) TH_LOG("line %d", -missing);

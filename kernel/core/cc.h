@@ -23,6 +23,7 @@ extern "C" {
  * @lost_prior_delivered: the same of the oldest lost one
  * @rtt_ns: latest round trip, 0 if none
  * @acked: wire bytes newly acknowledged by this ACK
+ * @spurious: those of @acked that had been declared lost
  * @lost: wire bytes declared lost since the last sample
  * @inflight: wire bytes in flight after this ACK
  * @ce: packets newly reported marked CE
@@ -30,7 +31,7 @@ extern "C" {
  */
 struct dblp_rate_sample {
 	u64 delivered, interval_ns, prior_delivered, lost_prior_delivered, rtt_ns;
-	u64 acked, lost, inflight;
+	u64 acked, spurious, lost, inflight;
 	u32 ce;
 	bool app_limited;
 };
@@ -42,7 +43,7 @@ struct dblp_cc;
  * @name: for DBLP_SO_CONGESTION
  * @init: start; @mss is the wire bytes of a full packet
  * @on_ack: after each ACK
- * @on_persistent_loss: the probe timer expired twice in a row
+ * @on_persistent_loss: nothing was heard for long: all that was in flight counts as lost
  * @restart: something is sent after an idle period
  */
 struct dblp_cc_ops {
@@ -97,11 +98,15 @@ struct dblp_bdp_sent {
  * @queue_rounds: rounds in a row that met a standing queue
  * @up_bw: bandwidth when the last upward probe began
  * @cap_bytes: ceiling of what is in flight, learnt from congestion; U64_MAX none
+ * @lag_ns: delay that may be the hosts' own, and is given room in flight
  * @cut_queue: queue delay at the last cut, ns; 0: no standing queue since
  * @cut_round: round of the last cut
  * @ce_until: CE is heeded again when packets sent after this much was delivered report
  * @base_lost: bytes lost of @base_sent, outside upward probes; slowly forgotten
  * @base_sent: their bytes
+ * @stand_at: since when the queue has been longer than our own ceiling can make it
+ * @stand_rounds: rounds in a row
+ * @stand_bw: best delivery rate since then
  * @stand_lost: bytes lost of @stand_sent while the queue stands
  * @stand_sent: their bytes
  * @bear_lost: bytes lost of @bear_sent since that was judged
@@ -118,6 +123,7 @@ struct dblp_bdp_sent {
  * @extra_acked: bytes acknowledged since
  * @extra_round: when the half window began
  * @collapsed: most packets are lost: crawl
+ * @silent: because nothing was heard
  * @crawl_bw: sending rate while crawling
  * @kept_bw: bandwidth before loss without a queue made it void
  * @kept_round: round in which that was
@@ -150,12 +156,14 @@ struct dblp_bdp {
 	bool high;
 	u64 full_bw;
 	u32 full_rounds, queue_rounds;
-	u64 up_bw, cap_bytes, cut_queue, cut_round, ce_until;
+	u64 up_bw, cap_bytes, lag_ns, cut_queue, cut_round, ce_until;
 	u64 base_lost, base_sent, free_lost, free_sent;
-	u64 stand_lost, stand_sent, bear_lost, bear_sent, low_lost, low_sent, high_lost, high_sent;
+	u32 stand_rounds;
+	u64 stand_at, stand_bw, stand_lost, stand_sent;
+	u64 bear_lost, bear_sent, low_lost, low_sent, high_lost, high_sent;
 	u32 free_ppm;
 	u64 extra[2], extra_at, extra_acked, extra_round;
-	bool collapsed;
+	bool collapsed, silent;
 	u64 crawl_bw, kept_bw, kept_round;
 	u32 clean_rounds;
 	u64 clean_bytes, restored_at;

@@ -7,6 +7,9 @@
  * in flight keeps the bottleneck busy and its queue empty; both are learnt by probing:
  * a round at 1.25 BtlBw shows whether there is more, one at 0.75 drains what that left.
  * A round is the time until a packet that was sent after its beginning is acknowledged.
+ * Hosts add delays that are no queue, and stall: what bursts of ACKs, and up to 1 ms of
+ * delay, show to be in their hands is in flight beside the BDP.  A probe doubles that too;
+ * if it found more, up to 16 ms of delay are theirs until something is lost.
  *
  *             +---------+  full  +-------+ drained +-------------------------+
  *  first ACK->| STARTUP |------->| DRAIN |-------->| PROBE: UP DOWN CRUISE.. |<-+
@@ -28,15 +31,18 @@
  * R2  More is lost in a probe than outside: the queue is short and the loss ours.  The
  *     ceiling falls to 0.85 of what the probe had in flight, not below one BDP.
  * R3  A queue stands for a whole round and more is lost than while it is low; or more is
- *     lost whenever the delay is high, even if both are small; or the queue is longer
- *     than our own ceiling can make it; or more than 12 % are lost for whatever reason:
- *     congestion.  The ceiling falls by 0.85, and the last round's rate is all the
- *     bandwidth that we have.  The latter is not repeated while the queue does not yield:
- *     then the path may have become longer.  If nothing is lost, RTprop is measured anew.
+ *     lost whenever the delay is high, even if both are small; or for three rounds and
+ *     10 ms the queue is longer than our own ceiling can make it; or more than 12 % are
+ *     lost for whatever reason: congestion.  The ceiling falls by 0.85, not below one BDP,
+ *     and without loss not below what hosts need beside it; and what these rounds
+ *     delivered is all the bandwidth that we have.  The latter is not repeated while the
+ *     queue does not yield: then the path may have become longer.  If nothing is lost,
+ *     RTprop is measured anew.
  * R4  Most packets are lost in three rounds: crawl at what gets through.  BtlBw is kept
  *     and holds again after two clean rounds, unless a queue stood meanwhile.
  * R5  CE: the ceiling falls to 0.7 of what is in flight, once per round trip.
- * R6  Nothing is heard: crawl, at most one packet per round trip.
+ * R6  Nothing is heard: crawl, at most one packet per round trip; undone if what was
+ *     given up is acknowledged after all.
  * What R3 and R5 took comes back by the same step for all, so that shares become equal.
  *
  * Caveats:
@@ -46,16 +52,13 @@
  *   drain together: at the latest after 10 s, after 32 round trips if there is loss.
  * - RTprop that grows more than twofold is found at once only if less than 2 % are lost,
  *   else when its window of 10 s is over.  Until then the rate is low.
- * - Jitter of several RTprop and more than 1 ms lowers the rate, more so with loss.
+ * - A delay of the hosts that never goes away, many RTprop and some milliseconds, is
+ *   found out slowly, and jitter of more than 1 ms with loss lowers the rate.
  *
  * References: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue
  * 14(5), 2016; draft-cheng-iccrg-delivery-rate-estimation.
  */
-#include "cc.h"
-#include "bound.h"	/* dblp_isqrt() */
-
-/* Gains are in units of 1/256. */
-#define GAIN_ONE		256
+#include "cc_bdp_priv.h"
 
 /* STARTUP: 4 ln 2 = 2.77 is the least that doubles the rate in each round. */
 #define STARTUP_PACING		709
@@ -78,8 +81,6 @@
 /* REFRESH: half a BDP in flight cannot queue. */
 #define REFRESH_CAP		128
 
-/* Packets above gain * BDP: an ACK comes for two packets, one more is on its way. */
-#define QUANTUM_PKTS		3
 /* A BDP counts as reached with so many packets more in flight, for the same reason. */
 #define DRAINED_PKTS		2
 /* In flight at least, packets, unless R3 or R5 took it: fewer cannot show a loss. */
@@ -96,59 +97,27 @@
 /* ...or one without growth that lost a fifth: twice what we hold for random. */
 #define FULL_LOSS_SHARE		5
 
-/* A queue stands if even the fastest packet of a round met a quarter of RTprop of it... */
-#define QUEUE_SHARE		4
-/* ...and 1 ms: less is within the scheduling noise of hosts. */
-#define QUEUE_MIN_NS		(1 * DBLP_NSEC_PER_MSEC)
-/* Below that the delay may be the hosts' own under load, and is given room in flight. */
-#define LAG_MAX_NS		QUEUE_MIN_NS
-/* Loss that follows the delay: the largest delay falls by an eighth per round... */
-#define MAX_RTT_DECAY		8
-/* ...and so many packets above and below its half can tell. */
-#define FOLLOW_MIN_PKTS		16
-#define FOLLOW_PKTS		256
-/* With UP_CAP our own queue is one RTprop and LAG_MAX_NS at most; a quarter for bursts. */
-#define OWN_NUM			5
-#define OWN_DEN			4
-/* The queue was empty if a packet met less than an eighth of RTprop of it. */
-#define EMPTY_SHARE		8
 /* Rounds of standing queue, and rounds between two tries, before RTprop is doubted. */
 #define DOUBT_ROUNDS		8
 #define DOUBT_EVERY		32
 /* With more than 2 % lost it is a queue, and a larger RTprop would only feed it. */
 #define DOUBT_LOSS_SHARE	50
 
+/* R3 without loss: hosts stall for milliseconds, which one round or two feel. */
+#define STAND_MIN_NS		(10 * DBLP_NSEC_PER_MSEC)
+#define STAND_ROUNDS		3
 /* R2 and R3: 0.85. */
 #define LOSS_CUT		218
 /* R3: rounds until a cut shows. */
 #define CUT_ROUNDS		2
 /* R5: 0.7. */
 #define CE_CUT			179
-/*
- * More loss than expected is real beyond 1.5 packets and so many standard errors,
- * squared: 2, but 3 where the question is asked in every round.
- */
-#define EXCESS_MIN_HALVES	3
-#define SIGMA2			4
-#define FOLLOW_SIGMA2		9
 /* A probe that found more with less than 2 % lost voids the ceiling... */
 #define UP_LOSS_SHARE		50
 /* ...else one above one BDP rises by this part of it per clean probe... */
 #define CAP_STEP		8
 /* ...and one below by an eighth of a packet and this part per clean round. */
 #define CAP_GROW		32
-
-/* Base loss is remembered over 256 to 512 packets: some 30 rounds of a small BDP. */
-#define BASE_PKTS		512
-/* Random loss is made up for once 64 packets tell of it (2 % standard error at 3 %)... */
-#define FREE_MIN_PKTS		64
-#define FREE_PKTS		256
-/* ...up to 10 %, parts per million: the largest share that we promise to bear. */
-#define FREE_LOSS_MAX		100000
-/* R3: more than that, with a margin, is congestion once 32 packets tell of it. */
-#define BEAR_MAX		120000
-#define BEAR_MIN_PKTS		32
-#define PPM			1000000U
 
 /* R4: rounds that are looked at, and packets that make them worth it. */
 #define CRAWL_ROUNDS		3
@@ -170,185 +139,13 @@
  * refresh it at the same time, and together they find it.
  */
 #define REFRESH_LOSSY_RTTS	32
-#define UNPROVEN_MIN		20000
 /* Rounds after which a phase that waits for a drained queue gives up. */
 #define DRAIN_ROUNDS		4
-
-/* Rounds in which an ACK burst is remembered, at least; at most twice that. */
-#define EXTRA_ROUNDS		5
-
-static u64 scale(u64 v, u32 gain)
-{
-	return v * gain / GAIN_ONE;
-}
-
-static struct dblp_bdp_sent *sent_in(struct dblp_bdp *b, u64 round)
-{
-	return &b->sent[round & (DBLP_BDP_SENT_ROUNDS - 1)];
-}
-
-/* Packets sent when @delivered bytes had been: their round, NULL if long ago. */
-static struct dblp_bdp_sent *sent_when(struct dblp_bdp *b, u64 delivered)
-{
-	u32 i;
-
-	for (i = 0; i < DBLP_BDP_SENT_ROUNDS && i <= b->round; i++)
-		if (delivered >= sent_in(b, b->round - i)->start)
-			return sent_in(b, b->round - i);
-	return NULL;
-}
-
-/* What must be sent, bytes/s, for BtlBw to arrive. */
-static u64 send_rate(const struct dblp_cc *cc)
-{
-	return div_u64(cc->btlbw * PPM, PPM - cc->u.bdp.free_ppm);
-}
-
-/* One BDP, bytes. */
-static u64 bdp(const struct dblp_cc *cc)
-{
-	return dblp_cc_bytes(send_rate(cc), cc->u.bdp.rtprop);
-}
-
-/* Queue delay, ns, of a round trip of @rtt. */
-static u64 queue_delay(const struct dblp_bdp *b, u64 rtt)
-{
-	return rtt != DBLP_NEVER && rtt > b->rtprop ? rtt - b->rtprop : 0;
-}
-
-/* In flight beside the BDP: packets that wait for an ACK, ACKs that come in bursts. */
-static u64 slack(const struct dblp_cc *cc)
-{
-	const struct dblp_bdp *b = &cc->u.bdp;
-
-	return QUANTUM_PKTS * cc->mss + max(b->extra[0], b->extra[1]);
-}
-
-/* And in the delay that hosts may add under load. */
-static u64 lag(const struct dblp_cc *cc)
-{
-	const struct dblp_bdp *b = &cc->u.bdp;
-
-	return dblp_cc_bytes(cc->btlbw, min_t(u64, queue_delay(b, b->srtt), LAG_MAX_NS));
-}
-
-static u64 queue_limit(const struct dblp_bdp *b)
-{
-	return max_t(u64, b->rtprop / QUEUE_SHARE, QUEUE_MIN_NS);
-}
 
 /* 0 .. 3, different for flows that began at different times. */
 static u32 dice(u64 now)
 {
 	return (u32)(now * 0x9e3779b97f4a7c15ULL >> 62);
-}
-
-/* Loss share of @lost in @sent bytes, parts per million. */
-static u64 share_ppm(u64 lost, u64 sent)
-{
-	return sent ? div64_u64(lost * PPM, sent) : 0;
-}
-
-/*
- * Are @lost of @sent bytes more than a loss share of @p parts per million explains?
- * The number of lost packets is binomial if it does.
- */
-static bool lost_more(const struct dblp_cc *cc, u64 lost, u64 sent, u64 p,
-		      u32 sigma2)
-{
-	u64 n = div_u64(sent, cc->mss);
-	u64 excess;
-
-	/* In millionths of a packet. */
-	lost = div_u64(lost * PPM, cc->mss);
-	if (lost <= n * p)
-		return false;
-	excess = lost - n * p;
-	if (2 * excess <= EXCESS_MIN_HALVES * (u64)PPM)
-		return false;
-	/* excess^2 > 4 n p (1 - p), in thousandths of packets, squared */
-	excess = min_t(u64, div_u64(excess, 1000), 1ULL << 31);
-	return excess * excess > sigma2 * n * div_u64(p * (PPM - p), PPM);
-}
-
-static void add_decaying(u64 *lost, u64 *sent, u64 more_lost, u64 more_acked, u64 limit)
-{
-	*lost += more_lost;
-	*sent += more_acked + more_lost;
-	if (*sent >= limit) {
-		*lost /= 2;
-		*sent /= 2;
-	}
-}
-
-/*
- * Finds the share by which BtlBw is short because the path loses packets without our
- * help, parts per million.  A maximum of ten rounds of n packets is already some two
- * standard errors above their mean: only what is beyond that is short.
- */
-static void find_free_loss(struct dblp_cc *cc)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	u64 n = max_t(u64, div_u64(bdp(cc), cc->mss), 1);
-	u64 share, luck;
-
-	b->free_ppm = 0;
-	if (b->free_sent < FREE_MIN_PKTS * cc->mss)
-		return;
-	share = share_ppm(b->free_lost, b->free_sent);
-	luck = 2 * dblp_isqrt(div64_u64(share * (PPM - share), n));
-	if (share > luck)
-		b->free_ppm = (u32)min_t(u64, share - luck, FREE_LOSS_MAX);
-}
-
-/* ---- bandwidth filter ---- */
-
-static void bw_find(struct dblp_cc *cc)
-{
-	u32 i;
-
-	cc->btlbw = 0;
-	for (i = 0; i < DBLP_BDP_BW_ROUNDS; i++)
-		cc->btlbw = max(cc->btlbw, cc->u.bdp.bw[i]);
-}
-
-static void bw_set(struct dblp_cc *cc, u64 bw)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-
-	memset(b->bw, 0, sizeof(b->bw));
-	b->bw[b->bw_slot] = bw;
-	cc->btlbw = bw;
-}
-
-static void bw_sample(struct dblp_cc *cc, const struct dblp_rate_sample *rs)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	u64 bw;
-
-	if (!rs->interval_ns)
-		return;
-	bw = dblp_cc_rate(rs->delivered, rs->interval_ns);
-	/* A sample of an idle application can only be too low. */
-	if (rs->app_limited && bw < cc->btlbw)
-		return;
-	b->round_bw = max(b->round_bw, bw);
-	if (b->collapsed)
-		return;
-	b->bw[b->bw_slot] = max(b->bw[b->bw_slot], bw);
-	cc->btlbw = max(cc->btlbw, bw);
-}
-
-/* Rounds that said nothing about the bandwidth do not age the filter. */
-static void bw_round(struct dblp_cc *cc)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-
-	if (!b->round_bw || b->collapsed)
-		return;
-	b->bw_slot = (b->bw_slot + 1) % DBLP_BDP_BW_ROUNDS;
-	b->bw[b->bw_slot] = 0;
-	bw_find(cc);
 }
 
 /* ---- phases ---- */
@@ -365,12 +162,24 @@ static void set_mode(struct dblp_bdp *b, enum dblp_bdp_mode mode, enum dblp_bdp_
 {
 	b->mode = mode;
 	set_kind(b, kind, rounds);
-	sent_in(b, b->round)->kind = DBLP_BDP_OTHER;
+	dblp_bdp_sent_in(b, b->round)->kind = DBLP_BDP_OTHER;
 }
 
 static void cruise(struct dblp_bdp *b, u64 now)
 {
 	set_mode(b, DBLP_BDP_PROBE, DBLP_BDP_CRUISE, CRUISE_ROUNDS + dice(now));
+}
+
+static bool drained(const struct dblp_cc *cc, u64 inflight)
+{
+	return inflight <= dblp_bdp_bytes(cc) + DRAINED_PKTS * cc->mss;
+}
+
+/* More in flight delivered more: the delay is none of our queue. */
+static void learn_lag(struct dblp_bdp *b)
+{
+	if (dblp_bdp_queue_delay(b, b->srtt) >= b->lag_ns)
+		b->lag_ns = min_t(u64, 2 * b->lag_ns, LAG_MAX_NS);
 }
 
 static void probe_round(struct dblp_cc *cc, u64 inflight, u64 now)
@@ -385,17 +194,20 @@ static void probe_round(struct dblp_cc *cc, u64 inflight, u64 now)
 		set_kind(b, DBLP_BDP_DOWN, DRAIN_ROUNDS);
 		break;
 	case DBLP_BDP_DOWN:
-		if (b->phase_left && inflight > bdp(cc) + DRAINED_PKTS * cc->mss)
+		if (b->phase_left && !drained(cc, inflight))
 			break;
 		/* There was more: ask again at once, it may be much more. */
 		if (cc->btlbw >= b->up_bw + b->up_bw / 8) {
-			up = sent_in(b, b->round - 1);
+			up = dblp_bdp_sent_in(b, b->round - 1);
 			if (up->kind == DBLP_BDP_UP &&
-			    up->lost * UP_LOSS_SHARE <= up->acked)
+			    up->lost * UP_LOSS_SHARE <= up->acked) {
 				b->cap_bytes = U64_MAX;
+				learn_lag(b);
+			}
 			b->up_bw = cc->btlbw;
 			set_kind(b, DBLP_BDP_UP, 1);
 		} else {
+			b->lag_ns = max_t(u64, b->lag_ns - b->lag_ns / 8, LAG_MIN_NS);
 			set_kind(b, DBLP_BDP_CRUISE, CRUISE_ROUNDS + dice(now));
 		}
 		break;
@@ -410,7 +222,7 @@ static void probe_round(struct dblp_cc *cc, u64 inflight, u64 now)
 
 static void startup_round(struct dblp_cc *cc)
 {
-	const struct dblp_bdp_sent *s = sent_in(&cc->u.bdp, cc->u.bdp.round - 1);
+	const struct dblp_bdp_sent *s = dblp_bdp_sent_in(&cc->u.bdp, cc->u.bdp.round - 1);
 	struct dblp_bdp *b = &cc->u.bdp;
 
 	if (b->round_lost && b->queue_rounds >= FULL_QUEUE_ROUNDS)
@@ -455,7 +267,7 @@ static void end_refresh(struct dblp_bdp *b, u64 now)
 static void cut_cap(struct dblp_cc *cc, u32 gain, u64 least)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	u64 cap = scale(min(b->cap_bytes, b->round_inflight), gain);
+	u64 cap = dblp_bdp_scale(min(b->cap_bytes, b->round_inflight), gain);
 
 	b->cap_bytes = max_t(u64, cap, max_t(u64, least, cc->mss));
 }
@@ -474,10 +286,15 @@ static void keep_bw(struct dblp_cc *cc, bool sure)
 	b->kept_round = b->round;
 }
 
-/* R3; @queue is the queue delay of the round, ns, @sure that it stands. */
-static void queue_congestion(struct dblp_cc *cc, u64 queue, bool sure)
+/*
+ * R3; @queue is the queue delay of the round, ns, @bw what was delivered meanwhile; @sure
+ * that it stands, @lossy that it cost something.
+ */
+static void queue_congestion(struct dblp_cc *cc, u64 queue, u64 bw, bool sure, bool lossy,
+			     u64 now)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
+	u64 least;
 
 	if (b->round < b->cut_round + CUT_ROUNDS)
 		return;
@@ -488,12 +305,21 @@ static void queue_congestion(struct dblp_cc *cc, u64 queue, bool sure)
 	 */
 	if (!b->cut_queue || queue < b->cut_queue / 8 * 7 || queue > b->cut_queue / 4 * 5) {
 		b->cut_queue = queue;
-		if (b->round_bw && b->round_bw < cc->btlbw) {
+		if (bw && bw < cc->btlbw) {
 			keep_bw(cc, sure);
-			bw_set(cc, b->round_bw);
+			dblp_bdp_bw_set(cc, bw);
 		}
 	}
-	cut_cap(cc, LOSS_CUT, bdp(cc));
+	/* A delay that cost nothing may be one of hosts: they need what is beside the BDP. */
+	if (lossy)
+		b->lag_ns = LAG_MIN_NS;
+	least = dblp_bdp_bytes(cc);
+	if (!lossy)
+		least += dblp_bdp_slack(cc) + dblp_bdp_lag(cc);
+	cut_cap(cc, LOSS_CUT, least);
+	b->stand_at = now;
+	b->stand_rounds = 0;
+	b->stand_bw = 0;
 	b->up_bw = cc->btlbw;
 	set_mode(b, DBLP_BDP_PROBE, DBLP_BDP_DOWN, DRAIN_ROUNDS);
 }
@@ -508,6 +334,7 @@ static void ce_congestion(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	if (rs->prior_delivered < b->ce_until)
 		return;
 	b->ce_until = total_delivered;
+	b->lag_ns = LAG_MIN_NS;
 	cut_cap(cc, CE_CUT, 0);
 	if (b->mode == DBLP_BDP_STARTUP)
 		set_mode(b, DBLP_BDP_DRAIN, DBLP_BDP_OTHER, DRAIN_ROUNDS);
@@ -516,32 +343,18 @@ static void ce_congestion(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 static void judge_probe(struct dblp_cc *cc, const struct dblp_bdp_sent *s)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	u64 room = bdp(cc) + slack(cc) + lag(cc);
+	u64 room = dblp_bdp_bytes(cc) + dblp_bdp_slack(cc) + dblp_bdp_lag(cc);
 
-	if (lost_more(cc, s->lost, s->acked + s->lost, share_ppm(b->base_lost, b->base_sent),
-		      SIGMA2)) {
+	if (dblp_bdp_probe_lost(cc, s)) {
+		b->lag_ns = LAG_MIN_NS;
 		/* What the probe had in flight is what was acknowledged and lost of it. */
 		b->cap_bytes = min(b->cap_bytes, s->acked + s->lost);
-		b->cap_bytes = max_t(u64, scale(b->cap_bytes, LOSS_CUT), room);
+		b->cap_bytes = max_t(u64, dblp_bdp_scale(b->cap_bytes, LOSS_CUT), room);
 	} else if (b->cap_bytes != U64_MAX) {
-		b->cap_bytes += bdp(cc) / CAP_STEP;
-		if (b->cap_bytes >= room + bdp(cc))
+		b->cap_bytes += dblp_bdp_bytes(cc) / CAP_STEP;
+		if (b->cap_bytes >= room + dblp_bdp_bytes(cc))
 			b->cap_bytes = U64_MAX;
 	}
-}
-
-static void forget_losses(struct dblp_bdp *b)
-{
-	b->base_lost = 0;
-	b->base_sent = 0;
-	b->free_lost = 0;
-	b->free_sent = 0;
-	b->bear_lost = 0;
-	b->bear_sent = 0;
-	b->low_lost = 0;
-	b->low_sent = 0;
-	b->high_lost = 0;
-	b->high_sent = 0;
 }
 
 static void start_crawl(struct dblp_cc *cc, u64 bw)
@@ -551,12 +364,19 @@ static void start_crawl(struct dblp_cc *cc, u64 bw)
 	b->collapsed = true;
 	b->clean_rounds = 0;
 	b->clean_bytes = 0;
-	b->crawl_bw = scale(bw, CRAWL_PACING);
+	b->crawl_bw = dblp_bdp_scale(bw, CRAWL_PACING);
 	/* What looked like congestion was the beginning of this. */
 	if (b->round <= b->kept_round + KEPT_ROUNDS && b->kept_bw > cc->btlbw)
-		bw_set(cc, b->kept_bw);
+		dblp_bdp_bw_set(cc, b->kept_bw);
 	b->kept_bw = 0;
-	forget_losses(b);
+	dblp_bdp_forget_losses(b);
+}
+
+/* It was the hosts that were silent, and not the path: nothing has been lost. */
+static void undo_crawl(struct dblp_bdp *b)
+{
+	b->collapsed = false;
+	b->silent = false;
 }
 
 static void end_crawl(struct dblp_cc *cc, u64 now)
@@ -565,13 +385,14 @@ static void end_crawl(struct dblp_cc *cc, u64 now)
 	bool again = b->restored_at && b->round < b->restored_at + CRAWL_AGAIN;
 
 	b->collapsed = false;
+	b->silent = false;
 	b->restored_at = b->round;
-	forget_losses(b);
+	dblp_bdp_forget_losses(b);
 	if ((again || b->queue_rounds) && b->round_bw) {
 		/* Not a burst of loss but congestion: BtlBw is void. */
-		bw_set(cc, b->round_bw);
+		dblp_bdp_bw_set(cc, b->round_bw);
 	} else {
-		bw_set(cc, cc->btlbw);
+		dblp_bdp_bw_set(cc, cc->btlbw);
 		b->cap_bytes = U64_MAX;
 	}
 	b->up_bw = cc->btlbw;
@@ -591,8 +412,8 @@ static void judge_collapse(struct dblp_cc *cc, const struct dblp_bdp_sent *s, u6
 	u32 i;
 
 	if (b->collapsed) {
-		b->crawl_bw = scale(b->round_bw,
-				    b->round_lost ? CRAWL_PACING : CRAWL_CLEAN_PACING);
+		b->crawl_bw = dblp_bdp_scale(b->round_bw, b->round_lost ? CRAWL_PACING :
+					     CRAWL_CLEAN_PACING);
 		if (s->lost * CRAWL_CLEAN_SHARE >= s->acked + s->lost) {
 			b->clean_rounds = 0;
 			b->clean_bytes = 0;
@@ -608,8 +429,8 @@ static void judge_collapse(struct dblp_cc *cc, const struct dblp_bdp_sent *s, u6
 	if (b->round < b->restored_at + CRAWL_ROUNDS + 1)
 		return;
 	for (i = 0; i < CRAWL_ROUNDS; i++) {
-		acked += sent_in(b, b->round - 2 - i)->acked;
-		lost += sent_in(b, b->round - 2 - i)->lost;
+		acked += dblp_bdp_sent_in(b, b->round - 2 - i)->acked;
+		lost += dblp_bdp_sent_in(b, b->round - 2 - i)->lost;
 	}
 	if (lost > acked && lost + acked >= CRAWL_MIN_PKTS * cc->mss)
 		start_crawl(cc, b->round_bw);
@@ -624,7 +445,7 @@ static void judge_collapse(struct dblp_cc *cc, const struct dblp_bdp_sent *s, u6
 static void judge_sent(struct dblp_cc *cc, u64 now)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	const struct dblp_bdp_sent *s = sent_in(b, b->round - 2);
+	const struct dblp_bdp_sent *s = dblp_bdp_sent_in(b, b->round - 2);
 
 	if (b->round < 2)
 		return;
@@ -636,91 +457,12 @@ static void judge_sent(struct dblp_cc *cc, u64 now)
 		judge_probe(cc, s);
 		break;
 	case DBLP_BDP_DOWN:
-		/* Lost while the queue was empty: nobody's queue did it. */
-		if (queue_delay(b, s->min_rtt) <= b->rtprop / EMPTY_SHARE)
-			add_decaying(&b->free_lost, &b->free_sent, s->lost, s->acked,
-				     FREE_PKTS * cc->mss);
-		else
-			b->free_lost -= b->free_lost / 4;
-		fallthrough;
 	case DBLP_BDP_CRUISE:
-		add_decaying(&b->base_lost, &b->base_sent, s->lost, s->acked,
-			     BASE_PKTS * cc->mss);
+		dblp_bdp_learn_base(cc, s);
 		break;
 	default:
 		break;
 	}
-}
-
-/* Loss share while the queue delay is low, 0 unknown. */
-static u64 low_share(const struct dblp_cc *cc)
-{
-	const struct dblp_bdp *b = &cc->u.bdp;
-
-	return b->low_sent < FOLLOW_MIN_PKTS * cc->mss ? 0 :
-	       share_ppm(b->low_lost, b->low_sent);
-}
-
-/* R3: a queue stands; is there more loss than while it is low? */
-static bool standing_lost(struct dblp_cc *cc)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-
-	b->stand_lost += b->round_lost;
-	b->stand_sent += b->round_lost + b->round_acked;
-	if (!lost_more(cc, b->stand_lost, b->stand_sent, low_share(cc), SIGMA2))
-		return false;
-	b->stand_lost = 0;
-	b->stand_sent = 0;
-	return true;
-}
-
-/*
- * R3 for short queues: is more lost while the queue delay is above half of its largest
- * value than while it is below?  Random loss does not know the delay, and neither does
- * the noise of hosts.
- */
-static bool loss_follows_delay(struct dblp_cc *cc)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	u64 least = FOLLOW_MIN_PKTS * cc->mss;
-
-	if (b->low_sent < least || b->high_sent < least ||
-	    !lost_more(cc, b->high_lost, b->high_sent, low_share(cc), FOLLOW_SIGMA2))
-		return false;
-	b->high_lost = 0;
-	b->high_sent = 0;
-	return true;
-}
-
-/* Is more lost than we promise to bear?  Whatever it is, it is congestion too. */
-static bool loss_unbearable(struct dblp_cc *cc)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	const struct dblp_bdp_sent *s = sent_in(b, b->round - 1);
-	bool much;
-
-	if (!b->round)
-		return false;
-	b->bear_lost += s->lost;
-	b->bear_sent += s->acked + s->lost;
-	if (b->bear_sent < BEAR_MIN_PKTS * cc->mss)
-		return false;
-	much = lost_more(cc, b->bear_lost, b->bear_sent, BEAR_MAX, SIGMA2);
-	b->bear_lost = 0;
-	b->bear_sent = 0;
-	return much;
-}
-
-/* Is much lost, and was the queue never seen empty meanwhile? */
-static bool unproven_loss(const struct dblp_cc *cc)
-{
-	const struct dblp_bdp *b = &cc->u.bdp;
-	u64 p = UNPROVEN_MIN;
-
-	if (b->free_sent >= FREE_MIN_PKTS * cc->mss)
-		p = max(p, share_ppm(b->free_lost, b->free_sent));
-	return lost_more(cc, b->base_lost, b->base_sent, p, SIGMA2);
 }
 
 static void new_round(struct dblp_bdp *b, u64 total_delivered)
@@ -728,7 +470,7 @@ static void new_round(struct dblp_bdp *b, u64 total_delivered)
 	struct dblp_bdp_sent *s;
 
 	b->round++;
-	s = sent_in(b, b->round);
+	s = dblp_bdp_sent_in(b, b->round);
 	memset(s, 0, sizeof(*s));
 	s->start = total_delivered;
 	s->min_rtt = DBLP_NEVER;
@@ -739,33 +481,53 @@ static void new_round(struct dblp_bdp *b, u64 total_delivered)
 	b->round_acked = 0;
 	b->round_inflight = 0;
 	b->round_ce = false;
-	b->max_rtt -= queue_delay(b, b->max_rtt) / MAX_RTT_DECAY;
+	b->max_rtt -= dblp_bdp_queue_delay(b, b->max_rtt) / MAX_RTT_DECAY;
+}
+
+/*
+ * R3 without loss: was the queue longer than our own ceiling can make it, if BtlBw is
+ * right, all the time?  A host that stalls delays what it holds, and then nothing.
+ */
+static bool standing_long(struct dblp_cc *cc, u64 now)
+{
+	struct dblp_bdp *b = &cc->u.bdp;
+
+	if (dblp_bdp_queue_delay(b, b->round_min_rtt) <=
+	    max(dblp_bdp_own_queue(cc), dblp_bdp_queue_limit(b))) {
+		b->stand_at = now;
+		b->stand_rounds = 0;
+		b->stand_bw = 0;
+		return false;
+	}
+	b->stand_rounds++;
+	b->stand_bw = max(b->stand_bw, b->round_bw);
+	return b->stand_rounds >= STAND_ROUNDS && now - b->stand_at >= STAND_MIN_NS;
 }
 
 static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		      const struct dblp_rtt *rtt, u64 total_delivered, u64 now)
 {
 	struct dblp_bdp *b = &cc->u.bdp;
-	u64 queue = queue_delay(b, b->round_min_rtt);
-	bool standing = queue > queue_limit(b);
-	/* More than our ceiling allows if BtlBw is right needs no loss to tell. */
-	bool congested = standing && queue > b->rtprop / OWN_DEN * OWN_NUM + LAG_MAX_NS;
+	u64 queue = dblp_bdp_queue_delay(b, b->round_min_rtt);
+	bool standing = queue > dblp_bdp_queue_limit(b);
+	bool congested = standing_long(cc, now);
+	bool lossy = false;
 	u64 refresh_after = REFRESH_AFTER;
 	bool crawled = b->collapsed;
-	bool unbearable;
 	u64 room;
 
-	if (unproven_loss(cc))
+	if (dblp_bdp_unproven_loss(cc))
 		refresh_after = min_t(u64, REFRESH_LOSSY_RTTS * b->srtt, REFRESH_AFTER);
 	if (!standing) {
 		b->stand_lost = 0;
 		b->stand_sent = 0;
-	} else if (standing_lost(cc)) {
-		congested = true;
+	} else if (dblp_bdp_standing_lost(cc)) {
+		lossy = true;
 	}
-	if (loss_follows_delay(cc))
-		congested = true;
-	unbearable = loss_unbearable(cc);
+	if (dblp_bdp_loss_follows_delay(cc))
+		lossy = true;
+	if (dblp_bdp_loss_unbearable(cc))
+		lossy = true;
 	b->queue_rounds = standing ? b->queue_rounds + 1 : 0;
 	if (b->queue_rounds == 1) {
 		b->doubt_rtt = b->round_min_rtt;
@@ -774,19 +536,20 @@ static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	}
 	b->doubt_lost += b->round_lost;
 	b->doubt_acked += b->round_acked;
-	if (!standing && !congested)
+	if (!standing && !lossy)
 		b->cut_queue = 0;
 	judge_sent(cc, now);
-	bw_round(cc);
-	find_free_loss(cc);
+	dblp_bdp_bw_round(cc);
+	dblp_bdp_find_free_loss(cc);
 
 	if (b->mode == DBLP_BDP_STARTUP) {
 		startup_round(cc);
 	} else if (b->mode == DBLP_BDP_PROBE) {
 		probe_round(cc, rs->inflight, now);
 		/* The losses of a crawl do not touch the BtlBw that is being kept. */
-		if (!crawled && !b->collapsed && (congested || unbearable))
-			queue_congestion(cc, queue, standing);
+		if (!crawled && !b->collapsed && (congested || lossy))
+			queue_congestion(cc, queue, lossy ? b->round_bw : b->stand_bw, standing,
+					 lossy, now);
 		if (b->queue_rounds >= DOUBT_ROUNDS &&
 		    b->doubt_lost * DOUBT_LOSS_SHARE <= b->doubt_acked &&
 		    b->round >= b->refresh_round + DOUBT_EVERY)
@@ -807,82 +570,15 @@ static void end_round(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	 * What congestion took below a BDP comes back bit by bit, the same for all who
 	 * share: that is what makes their shares equal in the end.
 	 */
-	room = bdp(cc) + slack(cc) + lag(cc);
-	if (b->cap_bytes < room && !b->round_ce && !congested && !unbearable) {
-		b->cap_bytes += bdp(cc) / CAP_GROW + cc->mss / 8;
+	room = dblp_bdp_bytes(cc) + dblp_bdp_slack(cc) + dblp_bdp_lag(cc);
+	if (b->cap_bytes < room && !b->round_ce && !congested && !lossy) {
+		b->cap_bytes += dblp_bdp_bytes(cc) / CAP_GROW + cc->mss / 8;
 		b->cap_bytes = min(b->cap_bytes, room);
 	}
 	new_round(b, total_delivered);
 }
 
 /* ---- each ACK ---- */
-
-static void update_rtprop(struct dblp_bdp *b, const struct dblp_rate_sample *rs,
-			  const struct dblp_rtt *rtt)
-{
-	b->srtt = dblp_rtt_srtt(rtt);
-	if (rtt->min_rtt == DBLP_NEVER)
-		return;
-	if (rs->rtt_ns && rs->rtt_ns < b->rtprop_floor)
-		b->rtprop_floor = rs->rtt_ns;
-	b->rtprop = max(rtt->min_rtt, b->rtprop_floor);
-}
-
-/* Bytes acknowledged faster than BtlBw, in one go: ACKs that were held together. */
-static void update_extra(struct dblp_cc *cc, const struct dblp_rate_sample *rs, u64 now)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	u64 expected = dblp_cc_bytes(cc->btlbw, now - b->extra_at);
-
-	if (b->extra_acked <= expected) {
-		b->extra_acked = 0;
-		b->extra_at = now;
-		expected = 0;
-	}
-	b->extra_acked += rs->acked;
-	if (b->round >= b->extra_round + EXTRA_ROUNDS) {
-		b->extra[1] = b->extra[0];
-		b->extra[0] = 0;
-		b->extra_round = b->round;
-	}
-	if (b->extra_acked > expected)
-		b->extra[0] = max(b->extra[0], min(b->extra_acked - expected, bdp(cc)));
-}
-
-static void account(struct dblp_cc *cc, const struct dblp_rate_sample *rs)
-{
-	struct dblp_bdp *b = &cc->u.bdp;
-	struct dblp_bdp_sent *s;
-
-	b->round_lost += rs->lost;
-	b->round_acked += rs->acked;
-	b->round_inflight = max(b->round_inflight, rs->inflight + rs->acked + rs->lost);
-	if (rs->rtt_ns) {
-		b->round_min_rtt = min(b->round_min_rtt, rs->rtt_ns);
-		b->max_rtt = max(b->max_rtt, rs->rtt_ns);
-		b->high = queue_delay(b, rs->rtt_ns) > queue_delay(b, b->max_rtt) / 2;
-	}
-	/* A loss is noticed a few packets later: their delay is what it met. */
-	if (b->high)
-		add_decaying(&b->high_lost, &b->high_sent, rs->lost, rs->acked,
-			     FOLLOW_PKTS * cc->mss);
-	else
-		add_decaying(&b->low_lost, &b->low_sent, rs->lost, rs->acked,
-			     FOLLOW_PKTS * cc->mss);
-	if (rs->acked) {
-		s = sent_when(b, rs->prior_delivered);
-		if (s) {
-			s->acked += rs->acked;
-			if (rs->rtt_ns)
-				s->min_rtt = min(s->min_rtt, rs->rtt_ns);
-		}
-	}
-	if (rs->lost) {
-		s = sent_when(b, rs->lost_prior_delivered);
-		if (s)
-			s->lost += rs->lost;
-	}
-}
 
 static void set_limits(struct dblp_cc *cc)
 {
@@ -900,22 +596,23 @@ static void set_limits(struct dblp_cc *cc)
 
 	if (b->collapsed) {
 		rate = b->crawl_bw;
-		cap = scale(dblp_cc_bytes(rate, b->rtprop), CRAWL_CAP);
+		cap = dblp_bdp_scale(dblp_cc_bytes(rate, b->rtprop), CRAWL_CAP);
 	} else if (b->mode == DBLP_BDP_STARTUP) {
 		least = DBLP_CC_INIT_PKTS * cc->mss;
-		rate = max(send_rate(cc), dblp_cc_rate(least, b->srtt));
-		rate = max(scale(rate, STARTUP_PACING), cc->pacing_rate);
-		cap = scale(bdp(cc), STARTUP_CAP) + slack(cc);
+		rate = max(dblp_bdp_send_rate(cc), dblp_cc_rate(least, b->srtt));
+		rate = max(dblp_bdp_scale(rate, STARTUP_PACING), cc->pacing_rate);
+		cap = dblp_bdp_scale(dblp_bdp_bytes(cc) + dblp_bdp_slack(cc), STARTUP_CAP);
 	} else if (b->mode == DBLP_BDP_DRAIN) {
-		rate = scale(send_rate(cc), DRAIN_PACING);
-		cap = scale(bdp(cc), STARTUP_CAP) + slack(cc);
+		rate = dblp_bdp_scale(dblp_bdp_send_rate(cc), DRAIN_PACING);
+		cap = dblp_bdp_scale(dblp_bdp_bytes(cc), STARTUP_CAP) + dblp_bdp_slack(cc);
 	} else if (b->mode == DBLP_BDP_REFRESH) {
-		rate = scale(send_rate(cc), CRUISE_PACING);
-		cap = scale(bdp(cc), REFRESH_CAP);
+		rate = dblp_bdp_scale(dblp_bdp_send_rate(cc), CRUISE_PACING);
+		cap = dblp_bdp_scale(dblp_bdp_bytes(cc), REFRESH_CAP);
 		least = cc->mss;
 	} else {
-		rate = scale(send_rate(cc), probe[b->kind].pacing);
-		cap = scale(bdp(cc), probe[b->kind].cap) + slack(cc) + lag(cc);
+		rate = dblp_bdp_scale(dblp_bdp_send_rate(cc), probe[b->kind].pacing);
+		cap = dblp_bdp_scale(dblp_bdp_bytes(cc), probe[b->kind].cap) + dblp_bdp_lag(cc);
+		cap += dblp_bdp_slack(cc) * (b->kind == DBLP_BDP_UP ? 2 : 1);
 	}
 	/* Not below one packet per round trip, whatever happens. */
 	cc->pacing_rate = max(rate, dblp_cc_rate(cc->mss, b->srtt));
@@ -929,6 +626,7 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 	struct dblp_bdp *b = &cc->u.bdp;
 
 	b->cap_bytes = U64_MAX;
+	b->lag_ns = LAG_MIN_NS;
 	b->round_min_rtt = DBLP_NEVER;
 	b->sent[0].min_rtt = DBLP_NEVER;
 	b->srtt = DBLP_RTT_INITIAL_NS;
@@ -946,13 +644,15 @@ static void bdp_on_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 
 	if (!rs->acked && !rs->lost && !rs->ce)
 		return;
-	update_rtprop(b, rs, rtt);
-	account(cc, rs);
-	bw_sample(cc, rs);
-	update_extra(cc, rs, now);
+	dblp_bdp_update_rtprop(b, rs, rtt);
+	dblp_bdp_account(cc, rs);
+	dblp_bdp_bw_sample(cc, rs);
+	dblp_bdp_update_extra(cc, rs, now);
+	if (b->silent && rs->spurious)
+		undo_crawl(b);
 	if (rs->ce)
 		ce_congestion(cc, rs, total_delivered);
-	if (b->mode == DBLP_BDP_DRAIN && rs->inflight <= bdp(cc) + DRAINED_PKTS * cc->mss)
+	if (b->mode == DBLP_BDP_DRAIN && drained(cc, rs->inflight))
 		cruise(b, now);
 	if (b->mode == DBLP_BDP_REFRESH) {
 		if (!b->refresh_end && rs->inflight <= cc->inflight_cap)
@@ -960,7 +660,7 @@ static void bdp_on_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		if (b->refresh_end && rs->rtt_ns)
 			b->refresh_rtt = min(b->refresh_rtt, rs->rtt_ns);
 	}
-	if (rs->interval_ns && rs->prior_delivered >= sent_in(b, b->round)->start)
+	if (rs->interval_ns && rs->prior_delivered >= dblp_bdp_sent_in(b, b->round)->start)
 		end_round(cc, rs, rtt, total_delivered, now);
 	set_limits(cc);
 }
@@ -968,6 +668,7 @@ static void bdp_on_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 static void bdp_on_persistent_loss(struct dblp_cc *cc, u64 now)
 {
 	start_crawl(cc, 0);
+	cc->u.bdp.silent = true;
 	set_limits(cc);
 }
 

@@ -177,6 +177,7 @@ static void ack_one(struct dblp_sentlog *s, u64 pn, const struct dblp_sent_event
 	if (counted) {
 		if (spurious) {
 			s->spurious++;
+			rs->spurious += e->size;
 			s->lost -= e->size;
 			s->fate_lost -= min_t(u32, s->fate_lost, FATE_UNIT);
 		} else {

@@ -15,8 +15,6 @@
 #define INIT_FIRST_FLIGHT	(16 * 1024)
 #define HS_ECHO_TRIES		3
 #define DBLP_UNANSWERED_MAX	32	/* probes of a message; with back-off some 25 s */
-#define PACE_QUANTUM_NS		(250 * DBLP_NSEC_PER_USEC)
-#define PACE_CREDIT_NS		(1 * DBLP_NSEC_PER_MSEC)
 #define RX_ACK_DELAY_NS		(1 * DBLP_NSEC_PER_MSEC)
 #define REO_MAX_NS		(1 * DBLP_NSEC_PER_SEC)
 
@@ -338,16 +336,6 @@ static bool tx_window(const struct dblp_tx *tx)
 	       tx->log.next - tx->log.una + LOG_RESERVE < tx->log.size;
 }
 
-/* How long pacing may run behind and catch up in one burst. */
-static u64 tx_pace_credit(const struct dblp_tx *tx)
-{
-	u64 rtt = tx->rtt.min_rtt == DBLP_NEVER ? 0 : tx->rtt.min_rtt / 4;
-	u64 two = tx->cc.pacing_rate ?
-		  div64_u64(2ULL * tx->cc.mss * DBLP_NSEC_PER_SEC, tx->cc.pacing_rate) : 0;
-
-	return max_t(u64, two, min_t(u64, rtt, PACE_CREDIT_NS));
-}
-
 u64 dblp_tx_timer(const struct dblp_tx *tx)
 {
 	u64 at = DBLP_NEVER;
@@ -355,21 +343,17 @@ u64 dblp_tx_timer(const struct dblp_tx *tx)
 	if (tx->state == DBLP_TX_DEAD)
 		return DBLP_NEVER;
 	if (!dblp_tx_busy(tx))
-		return min(tx_silent_since(tx) + DBLP_TX_IDLE_NS, tx->probe_at);
+		return min(tx_silent_since(tx) + DBLP_TX_IDLE_NS, tx->probe.at);
 	at = tx_silent_since(tx) + tx->cfg.dead_ns;
 	if (tx->state == DBLP_TX_INIT_SENT ||
 	    (tx->state == DBLP_TX_ECHO_SENT && dblp_sentlog_room(&tx->log)))
 		at = min(at, tx->hs_at);
-	at = min(at, tx->probe_at);
+	at = min(at, tx->probe.at);
 	at = min(at, tx->deadline_at);
 	at = min(at, dblp_sentlog_loss_timer(&tx->log, &tx->rtt));
 	if (!list_empty(&tx->waiting))
 		at = min(at, list_first_entry(&tx->waiting, struct dblp_txmsg, wait)->ask_at);
-	if (tx->pace_blocked)
-		/* A little late, so that one wake-up sends several packets. */
-		at = min(at, tx->send_at + min_t(u64, PACE_QUANTUM_NS,
-						 tx_pace_credit(tx) / 2));
-	return at;
+	return min(at, dblp_pace_timer(&tx->pace, &tx->cc, &tx->rtt));
 }
 
 static void tx_deadlines(struct dblp_tx *tx, u64 now)
@@ -425,18 +409,20 @@ void dblp_tx_timeout(struct dblp_tx *tx, u64 now)
 	tx_ask(tx, now);
 	if (tx->state == DBLP_TX_DEAD)
 		return;
-	if (tx->probe_at <= now) {
-		tx->probe_at = DBLP_NEVER;
-		if (tx->log.inflight && dblp_tx_busy(tx)) {
-			tx->backoff++;
-			if (tx->backoff >= 2)
-				tx->cc.ops->on_persistent_loss(&tx->cc, now);
-			/* Nothing can be asked with a full log: give up what is out. */
-			if (tx->log.next - tx->log.una + LOG_RESERVE / 2 >= tx->log.size)
-				dblp_sentlog_lose_all(&tx->log, &dblp_tx_sent_events, tx);
-			tx->ping_due = true;
-			tx->stats.probes++;
-		}
+	switch (dblp_probe_timeout(&tx->probe, tx->log.inflight && dblp_tx_busy(tx), now)) {
+	case DBLP_PROBE_LOST:
+		dblp_sentlog_lose_all(&tx->log, &dblp_tx_sent_events, tx);
+		tx->cc.ops->on_persistent_loss(&tx->cc, now);
+		fallthrough;
+	case DBLP_PROBE_ASK:
+		/* Nothing can be asked with a full log: give up what is out. */
+		if (tx->log.next - tx->log.una + LOG_RESERVE / 2 >= tx->log.size)
+			dblp_sentlog_lose_all(&tx->log, &dblp_tx_sent_events, tx);
+		tx->ping_due = true;
+		tx->stats.probes++;
+		break;
+	default:
+		break;
 	}
 	if (tx->state == DBLP_TX_ECHO_SENT && tx->hs_at <= now && tx->hs_tries >= HS_ECHO_TRIES) {
 		tx->state = DBLP_TX_INIT_SENT;
@@ -495,24 +481,8 @@ static struct dblp_sent *tx_seal(struct dblp_tx *tx, struct dblp_writer *w, u32 
 	pkt->payload = payload;
 	tx->stats.pkts++;
 	tx->stats.bytes += len;
-	if (tx->probe_at == DBLP_NEVER)
-		tx->probe_at = now + dblp_rtt_pto(&tx->rtt, tx->backoff);
+	dblp_probe_sent(&tx->probe, &tx->rtt, now);
 	return dblp_sentlog_push(&tx->log, len, true, now);
-}
-
-/* Accounts for a paced packet of @len bytes. */
-static void tx_pace(struct dblp_tx *tx, u32 len, u64 now)
-{
-	u64 credit;
-
-	if (!tx->cc.pacing_rate) {
-		tx->send_at = 0;
-		return;
-	}
-	credit = tx_pace_credit(tx);
-	if (tx->send_at + credit < now)
-		tx->send_at = now - credit;
-	tx->send_at += div64_u64(len * DBLP_NSEC_PER_SEC, tx->cc.pacing_rate);
 }
 
 /* INIT is stateless at the peer: no number, no log. */
@@ -646,7 +616,7 @@ static bool tx_build_data(struct dblp_tx *tx, struct dblp_txmsg *m, u32 s, bool 
 		put_desc(w, m);
 		if (w->len + DBLP_DATA_LEN + len > tx->cfg.room) {
 			tx_log_ctl(tx, tx_seal(tx, w, 0, pkt, now), m, true, false);
-			tx_pace(tx, pkt->len, now);
+			dblp_pace_sent(&tx->pace, &tx->cc, &tx->rtt, pkt->len, now);
 			return true;
 		}
 	}
@@ -678,7 +648,7 @@ static bool tx_build_data(struct dblp_tx *tx, struct dblp_txmsg *m, u32 s, bool 
 		tx->stats.segs++;
 		tx->stats.seg_bytes += len;
 	}
-	tx_pace(tx, w->len + len, now);
+	dblp_pace_sent(&tx->pace, &tx->cc, &tx->rtt, w->len + len, now);
 	tx_advance(tx, m, now);
 	return true;
 }
@@ -713,10 +683,8 @@ static enum tx_try tx_try_msg(struct dblp_tx *tx, struct dblp_txmsg *m, struct d
 		return TRY_NOTHING;
 	if (!tx_window(tx) || !tx_flight_room(tx, m, dblp_txmsg_seg_len(m, s)))
 		return TRY_BLOCKED;
-	if (tx->send_at > now) {
-		tx->pace_blocked = true;
+	if (!dblp_pace_may_send(&tx->pace, now))
 		return TRY_BLOCKED;
-	}
 	tx_build_data(tx, m, s, repair, w, pkt, now);
 	return TRY_BUILT;
 }
@@ -729,7 +697,7 @@ bool dblp_tx_poll(struct dblp_tx *tx, u64 now, u8 *buf, u32 room, struct dblp_pk
 
 	memset(pkt, 0, sizeof(*pkt));
 	w.len = DBLP_HDR_LEN;
-	tx->pace_blocked = false;
+	dblp_pace_begin(&tx->pace, now);
 	if (tx->state == DBLP_TX_DEAD)
 		return false;
 	if (tx_handshake(tx, &w, pkt, now))
@@ -797,7 +765,7 @@ void dblp_tx_init(struct dblp_tx *tx, const struct dblp_tx_cfg *cfg, u64 now)
 	tx->heard_at = now;
 	tx->began_at = now;
 	tx->hs_at = DBLP_NEVER;
-	tx->probe_at = DBLP_NEVER;
+	dblp_probe_init(&tx->probe);
 	tx->deadline_at = DBLP_NEVER;
 	tx->first_flight = INIT_FIRST_FLIGHT;
 }

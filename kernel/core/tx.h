@@ -15,6 +15,8 @@
 #include "bound.h"
 #include "rtt.h"
 #include "cc.h"
+#include "pace.h"
+#include "probe.h"
 #include "sentlog.h"
 
 #ifdef __cplusplus
@@ -161,19 +163,18 @@ struct dblp_tx {
 	struct dblp_sentlog log;
 	struct dblp_rtt rtt;
 	struct dblp_cc cc;
-	u64 send_at;			/* pacing: not before */
+	struct dblp_pace pace;
 	u64 heard_at, began_at;		/* last valid packet; since when we wait */
 	u64 hs_at;			/* handshake: when to send INIT or ECHO next */
 	u64 hs_sent_at;			/* when INIT was, for its round trip */
-	u64 probe_at;			/* probe timer, DBLP_NEVER off */
+	struct dblp_probe probe;
 	u64 deadline_at;		/* earliest deadline of a message, or earlier */
-	u32 backoff, hs_tries;
+	u32 hs_tries;
 	u64 first_flight;		/* bytes that may fly unadmitted */
 	u64 unadmitted;			/* bytes that do */
 	u64 budget;			/* free receive budget last told, bytes */
 	u64 open_pn;			/* packets from this number on were sent in OPEN */
 	bool ping_due, data_sent;
-	bool pace_blocked;		/* only pacing kept the last poll from sending */
 	struct dblp_rate_sample sample;	/* of the last ACK */
 	u32 samples;			/* how many there were */
 	struct dblp_tx_stats stats;

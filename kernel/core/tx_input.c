@@ -91,13 +91,6 @@ static void on_lost(void *ctx, u64 pn, const struct dblp_sent *e)
 
 const struct dblp_sent_events dblp_tx_sent_events = { .acked = on_acked, .lost = on_lost };
 
-/* Something came back: start the probe timer anew. */
-static void tx_progress(struct dblp_tx *tx, u64 now)
-{
-	tx->backoff = 0;
-	tx->probe_at = tx->log.inflight ? now + dblp_rtt_pto(&tx->rtt, 0) : DBLP_NEVER;
-}
-
 static void tx_open(struct dblp_tx *tx)
 {
 	if (tx->state == DBLP_TX_ECHO_SENT) {
@@ -146,7 +139,7 @@ static bool tx_ack(struct dblp_tx *tx, const struct dblp_f_ack *f, const struct 
 	tx->budget = (u64)f->budget_kib << 10;
 	tx->cc.ops->on_ack(&tx->cc, rs, &tx->rtt, tx->log.delivered, now);
 	if (rs->acked)
-		tx_progress(tx, now);
+		dblp_probe_heard(&tx->probe, &tx->rtt, tx->log.inflight, now);
 	tx_ack_done(tx, f, dblp_expand32(h->low, tx->low), now);
 	return true;
 }

@@ -255,6 +255,7 @@ TEST_F(CcBdp, SurvivesNonsense) {
                                  .lost_prior_delivered = odd(),
                                  .rtt_ns = odd(),
                                  .acked = odd(),
+                                 .spurious = odd(),
                                  .lost = odd(),
                                  .inflight = odd(),
                                  .ce = static_cast<u32>(pick(random, 0, 3) / 3),
@@ -468,6 +469,38 @@ TEST(CcBdpPath, BearsLateAcks) {
         sim.run_rtts(200);
         EXPECT_GE(goodput(sim, 500), 0.8);
       }
+    }
+  }
+}
+
+// Hosts that do nothing for milliseconds now and then, or most of the time, on a path of
+// 40 us: what looks like a queue is none, and what could not be sent in time still can.
+TEST(CcBdpPath, BearsHostsThatStall) {
+  const struct {
+    uint64_t jitter, least, most, every;
+    double want;
+  } hosts[] = {
+      {0, 200 * kUs, 7 * kMs, 20 * kMs, 0.7},
+      {0, 200 * kUs, 7 * kMs, 5 * kMs, 0.7},
+      {0, 200 * kUs, 7 * kMs, 50 * kUs, 0.7},
+      {0, 50 * kUs, 500 * kUs, 500 * kUs, 0.9},
+      {2 * kMs, 0, 0, 0, 0.6},
+  };
+  for (const uint64_t seed : five_seeds()) {
+    for (const auto& h : hosts) {
+      SCOPED_TRACE("stalls up to " + std::to_string(h.most) + " ns every " +
+                   std::to_string(h.every) + ", ACKs late by " + std::to_string(h.jitter) +
+                   ", seed " + std::to_string(seed));
+      PathSim sim({.rate = 125000000,
+                   .rtprop = 40 * kUs,
+                   .queue = 1000 * kPacket,
+                   .jitter = h.jitter,
+                   .stall_min = h.least,
+                   .stall_max = h.most,
+                   .stall_every = h.every},
+                  1, seed);
+      sim.run_until(500 * kMs);
+      EXPECT_GE(goodput(sim, 25000), h.want);
     }
   }
 }

@@ -14,8 +14,9 @@ struct PathSim::Flow {
   dblp_sentlog log;
   dblp_rtt rtt;
   dblp_cc cc;
-  uint64_t send_at = 0, probe_at = DBLP_NEVER, armed = DBLP_NEVER;
-  uint32_t backoff = 0;
+  dblp_pace pace = {};
+  dblp_probe probe;
+  uint64_t armed = DBLP_NEVER;
   // The receiver.
   dblp_ackset set;
   uint64_t ack_armed = DBLP_NEVER, last_ack_arrives = 0;
@@ -38,6 +39,7 @@ PathSim::PathSim(const PathSpec& spec, uint32_t flows, uint64_t seed, const dblp
     f->index = i;
     dblp_sentlog_init(&f->log, f->memory.data(), static_cast<u32>(f->memory.size()));
     dblp_rtt_init(&f->rtt);
+    dblp_probe_init(&f->probe);
     // Flows do not begin at the same nanosecond.
     const uint64_t start = i ? pick(random_, 0, 5 * spec.rtprop) : 0;
     dblp_cc_init(&f->cc, cc, kPacket, start);
@@ -55,17 +57,36 @@ void PathSim::post(Event e) {
   events_.push(std::move(e));
 }
 
+// Puts off what finds its host stalled.
+bool PathSim::stalled(Event& e) {
+  if (!spec_.stall_every || e.what == What::kServed) return false;
+  Stall& s = e.at_sender() ? sender_ : receiver_;
+  while (e.at >= s.end) {
+    s.begin = s.end + pick(random_, 0, 2 * spec_.stall_every);
+    s.end = s.begin + pick(random_, spec_.stall_min, spec_.stall_max);
+  }
+  if (e.at < s.begin) return false;
+  Flow& f = *flows_[e.flow];
+  if (e.what == What::kFlow) f.armed = s.end;
+  if (e.what == What::kAckTimer) f.ack_armed = s.end;
+  e.at = s.end;
+  post(std::move(e));
+  return true;
+}
+
 void PathSim::reset_queue_range() { queue_max_ = queue_min_ = queued_; }
 
 void PathSim::run_until(uint64_t t) {
   while (!events_.empty() && events_.top().at <= t) {
-    const Event e = events_.top();
+    Event e = events_.top();
     events_.pop();
     now_ = e.at;
     Flow& f = *flows_[e.flow];
+    if ((e.what == What::kFlow && f.armed != e.at) ||
+        (e.what == What::kAckTimer && f.ack_armed != e.at) || stalled(e))
+      continue;
     switch (e.what) {
       case What::kFlow:
-        if (f.armed != e.at) break;
         f.armed = DBLP_NEVER;
         flow_due(f);
         break;
@@ -79,15 +100,13 @@ void PathSim::run_until(uint64_t t) {
         ack_due(f);
         break;
       case What::kAckTimer:
-        if (f.ack_armed != e.at) break;
         f.ack_armed = DBLP_NEVER;
         ack_due(f);
         break;
       case What::kAck: {
         dblp_rate_sample rs;
         if (!dblp_sentlog_ack(&f.log, e.ack.get(), &f.rtt, &kEvents, nullptr, &rs, now_)) {
-          if (rs.acked) f.backoff = 0;
-          f.probe_at = f.log.inflight ? now_ + dblp_rtt_pto(&f.rtt, f.backoff) : DBLP_NEVER;
+          if (rs.acked) dblp_probe_heard(&f.probe, &f.rtt, f.log.inflight, now_);
           f.cc.ops->on_ack(&f.cc, &rs, &f.rtt, f.log.delivered, now_);
           f.counts.spurious = f.log.spurious;
         }
@@ -102,7 +121,7 @@ void PathSim::run_until(uint64_t t) {
 void PathSim::transmit(Flow& f, uint32_t size) {
   dblp_sentlog_push(&f.log, size, true, now_);
   f.counts.sent++;
-  f.probe_at = now_ + dblp_rtt_pto(&f.rtt, f.backoff);
+  dblp_probe_sent(&f.probe, &f.rtt, now_);
   if (queued_ + size > spec_.queue && serving_) {
     f.counts.queue_drops++;
     return;
@@ -160,16 +179,18 @@ void PathSim::set_active(uint32_t flow, bool active) {
 
 void PathSim::flow_due(Flow& f) {
   dblp_sentlog_detect(&f.log, &f.rtt, &kEvents, nullptr, now_);
-  if (f.probe_at <= now_) {
-    f.probe_at = DBLP_NEVER;
-    if (f.log.inflight) {
-      if (++f.backoff >= 2) {
-        f.counts.persistent++;
-        dblp_sentlog_lose_all(&f.log, &kEvents, nullptr);
-        f.cc.ops->on_persistent_loss(&f.cc, now_);
-      }
+  switch (dblp_probe_timeout(&f.probe, f.log.inflight, now_)) {
+    case DBLP_PROBE_LOST:
+      f.counts.persistent++;
+      dblp_sentlog_lose_all(&f.log, &kEvents, nullptr);
+      f.cc.ops->on_persistent_loss(&f.cc, now_);
+      [[fallthrough]];
+    case DBLP_PROBE_ASK:
+      f.counts.probes++;
       transmit(f, 48);  // a PING
-    }
+      break;
+    default:
+      break;
   }
   if (!f.active) {
     dblp_sentlog_app_limited(&f.log);
@@ -181,20 +202,19 @@ void PathSim::flow_due(Flow& f) {
     f.idle = false;
     f.cc.ops->restart(&f.cc, now_ - f.idle_since, now_);
   }
-  while (f.active && f.send_at <= now_ && dblp_sentlog_room(&f.log) &&
-         f.log.inflight + kPacket <= std::max<uint64_t>(f.cc.inflight_cap, kPacket)) {
+  dblp_pace_begin(&f.pace, now_);
+  while (f.active && dblp_sentlog_room(&f.log) &&
+         f.log.inflight + kPacket <= std::max<uint64_t>(f.cc.inflight_cap, kPacket) &&
+         dblp_pace_may_send(&f.pace, now_)) {
     transmit(f, kPacket);
-    if (!f.cc.pacing_rate) continue;
-    // A timer that is late may be caught up with two packets.
-    const uint64_t gap = kPacket * kSec / f.cc.pacing_rate;
-    f.send_at = std::max(f.send_at + gap, now_ > gap ? now_ - gap : 0);
+    dblp_pace_sent(&f.pace, &f.cc, &f.rtt, kPacket, now_);
   }
   wake(f);
 }
 
 void PathSim::wake(Flow& f) {
-  uint64_t at = std::min(f.probe_at, dblp_sentlog_loss_timer(&f.log, &f.rtt));
-  if (f.active && f.send_at > now_) at = std::min(at, f.send_at);
+  const uint64_t at = std::min({f.probe.at, dblp_sentlog_loss_timer(&f.log, &f.rtt),
+                                dblp_pace_timer(&f.pace, &f.cc, &f.rtt)});
   if (at == f.armed) return;
   f.armed = at;
   if (at != DBLP_NEVER) post({.at = at, .what = What::kFlow, .flow = f.index});
@@ -211,6 +231,7 @@ PathSim::Counts PathSim::total() const {
     t.path_drops += f->counts.path_drops;
     t.spurious += f->counts.spurious;
     t.persistent += f->counts.persistent;
+    t.probes += f->counts.probes;
     t.bytes += f->counts.bytes;
   }
   return t;

@@ -13,6 +13,8 @@
 
 #include "ackset.h"
 #include "cc.h"
+#include "pace.h"
+#include "probe.h"
 #include "rtt.h"
 #include "seed.h"
 #include "sentlog.h"
@@ -31,6 +33,10 @@ struct PathSpec {
   double loss = 0;        // share lost after the queue
   uint64_t ce_above = 0;  // bytes waiting above which packets are marked, 0 never
   uint64_t jitter = 0;    // ns at most by which an ACK is late; ACKs keep their order
+  // Now and then a host does nothing at all, and then everything that has become due.
+  // The senders are on one host and the receivers on another.
+  uint64_t stall_min = 0, stall_max = 0;  // ns
+  uint64_t stall_every = 0;               // ns between two on average, 0 never
 
   uint64_t bdp() const { return rate * (rtprop / 1000) / 1000000; }
 };
@@ -52,7 +58,7 @@ class PathSim {
   struct Counts {
     uint64_t sent = 0, delivered = 0;  // packets, delivered to the receiver
     uint64_t queue_drops = 0, path_drops = 0;
-    uint64_t spurious = 0, persistent = 0;
+    uint64_t spurious = 0, persistent = 0, probes = 0;
     uint64_t bytes = 0;  // delivered
   };
   Counts counts(uint32_t flow) const;
@@ -75,6 +81,7 @@ class PathSim {
     uint32_t size = 0;
     bool ce = false;
     std::shared_ptr<dblp_f_ack> ack = nullptr;
+    bool at_sender() const { return what == What::kFlow || what == What::kAck; }
     bool operator<(const Event& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
   struct Flow;
@@ -85,6 +92,12 @@ class PathSim {
     bool ce;
   };
 
+  // The host's present or next stall.
+  struct Stall {
+    uint64_t begin = 0, end = 0;
+  };
+
+  bool stalled(Event& e);
   void post(Event e);
   void wake(Flow& f);
   void flow_due(Flow& f);
@@ -100,6 +113,7 @@ class PathSim {
   std::deque<Waiting> queue_;
   uint64_t queued_ = 0, queue_max_ = 0, queue_min_ = 0;
   bool serving_ = false;
+  Stall sender_, receiver_;
 };
 
 }  // namespace dblp::test

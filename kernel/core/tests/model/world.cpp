@@ -495,7 +495,7 @@ uint64_t fingerprint() {
       h.add(w.tx.log.largest);
       for (uint64_t pn = w.tx.log.una; pn < w.tx.log.next; pn++)
         h.add(w.log[pn % DBLP_SENTLOG_MIN].flags);
-      h.add(w.tx.probe_at == DBLP_NEVER);
+      h.add(w.tx.probe.at == DBLP_NEVER);
       h.add(w.tx.ping_due);
     }
   }
