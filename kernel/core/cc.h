@@ -129,6 +129,7 @@ struct dblp_bdp_sent {
  * @kept_round: round in which that was
  * @clean_rounds: rounds in a row without much loss while crawling
  * @clean_bytes: bytes delivered in them
+ * @row_bytes: bytes delivered since the last loss while crawling
  * @restored_at: round in which the last crawl ended
  * @refresh_at: time of the last refresh, or of an idle gap that served as one
  * @refresh_round: round of the last refresh
@@ -166,7 +167,7 @@ struct dblp_bdp {
 	bool collapsed, silent;
 	u64 crawl_bw, kept_bw, kept_round;
 	u32 clean_rounds;
-	u64 clean_bytes, restored_at;
+	u64 clean_bytes, row_bytes, restored_at;
 	u64 refresh_at, refresh_round, refresh_end, refresh_rtt;
 	bool refresh_doubt;
 	u64 doubt_rtt, doubt_lost, doubt_acked, rtprop_floor, rtprop, srtt;

@@ -38,8 +38,10 @@
  *     delivered is all the bandwidth that we have.  The latter is not repeated while the
  *     queue does not yield: then the path may have become longer.  If nothing is lost,
  *     RTprop is measured anew.
- * R4  Most packets are lost in three rounds: crawl at what gets through.  BtlBw is kept
- *     and holds again after two clean rounds, unless a queue stood meanwhile.
+ * R4  Most packets are lost in three rounds: crawl at what gets through, and a few packets
+ *     per round trip that show when it is over.  BtlBw is kept and holds again after two
+ *     clean rounds or eight packets in a row, or half of it if a queue stood meanwhile or
+ *     the last crawl is not long ago.
  * R5  CE: the ceiling falls to 0.7 of what is in flight, once per round trip.
  * R6  Nothing is heard: crawl, at most one packet per round trip; undone if what was
  *     given up is acknowledged after all.
@@ -122,11 +124,17 @@
 /* R4: rounds that are looked at, and packets that make them worth it. */
 #define CRAWL_ROUNDS		3
 #define CRAWL_MIN_PKTS		8
-/* Rounds in a row with less than a quarter lost, and their packets, that end it. */
+/* While something gets through, a quarter of a BDP per round trip, but 4 packets at most. */
+#define CRAWL_PROBE_SHARE	4
+#define CRAWL_PROBE_PKTS	4
+/*
+ * Rounds in a row with less than a quarter lost, and their packets, that end it; or so
+ * many packets in a row.  Of two thirds that are lost 8 in a row arrive once in 6000.
+ */
 #define CRAWL_CLEAN		2
 #define CRAWL_CLEAN_SHARE	4
 #define CRAWL_CLEAN_PKTS	8
-/* A crawl that comes back within so many rounds: BtlBw is void. */
+/* A crawl that comes back within so many rounds: BtlBw is halved. */
 #define CRAWL_AGAIN		16
 /* A BtlBw that was void for mere loss so many rounds before a crawl is the one to keep. */
 #define KEPT_ROUNDS		8
@@ -364,6 +372,7 @@ static void start_crawl(struct dblp_cc *cc, u64 bw)
 	b->collapsed = true;
 	b->clean_rounds = 0;
 	b->clean_bytes = 0;
+	b->row_bytes = 0;
 	b->crawl_bw = dblp_bdp_scale(bw, CRAWL_PACING);
 	/* What looked like congestion was the beginning of this. */
 	if (b->round <= b->kept_round + KEPT_ROUNDS && b->kept_bw > cc->btlbw)
@@ -389,8 +398,8 @@ static void end_crawl(struct dblp_cc *cc, u64 now)
 	b->restored_at = b->round;
 	dblp_bdp_forget_losses(b);
 	if ((again || b->queue_rounds) && b->round_bw) {
-		/* Not a burst of loss but congestion: BtlBw is void. */
-		dblp_bdp_bw_set(cc, b->round_bw);
+		/* Not a burst of loss but congestion. */
+		dblp_bdp_bw_set(cc, max(b->round_bw, cc->btlbw / 2));
 	} else {
 		dblp_bdp_bw_set(cc, cc->btlbw);
 		b->cap_bytes = U64_MAX;
@@ -402,6 +411,17 @@ static void end_crawl(struct dblp_cc *cc, u64 now)
 	} else {
 		cruise(b, now);
 	}
+}
+
+/* R4, at each ACK: so many in a row that arrive are no accident while most are lost. */
+static void crawl(struct dblp_cc *cc, const struct dblp_rate_sample *rs, u64 now)
+{
+	struct dblp_bdp *b = &cc->u.bdp;
+
+	b->silent = false;
+	b->row_bytes = rs->lost ? 0 : b->row_bytes + rs->acked;
+	if (b->row_bytes >= CRAWL_CLEAN_PKTS * cc->mss)
+		end_crawl(cc, now);
 }
 
 /* R4, at the end of a round. */
@@ -592,10 +612,15 @@ static void set_limits(struct dblp_cc *cc)
 	};
 	struct dblp_bdp *b = &cc->u.bdp;
 	u64 least = MIN_CAP_PKTS * cc->mss;
+	u64 few = cc->mss;
 	u64 rate, cap;
 
 	if (b->collapsed) {
-		rate = b->crawl_bw;
+		/* A few packets tell sooner that it is over, unless a few are all there are. */
+		if (!b->silent)
+			few = clamp_t(u64, dblp_bdp_bytes(cc) / CRAWL_PROBE_SHARE, cc->mss,
+				      CRAWL_PROBE_PKTS * cc->mss);
+		rate = max(b->crawl_bw, dblp_cc_rate(few, b->srtt));
 		cap = dblp_bdp_scale(dblp_cc_bytes(rate, b->rtprop), CRAWL_CAP);
 	} else if (b->mode == DBLP_BDP_STARTUP) {
 		least = DBLP_CC_INIT_PKTS * cc->mss;
@@ -650,6 +675,8 @@ static void bdp_on_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	dblp_bdp_update_extra(cc, rs, now);
 	if (b->silent && rs->spurious)
 		undo_crawl(b);
+	else if (b->collapsed)
+		crawl(cc, rs, now);
 	if (rs->ce)
 		ce_congestion(cc, rs, total_delivered);
 	if (b->mode == DBLP_BDP_DRAIN && drained(cc, rs->inflight))

@@ -393,6 +393,23 @@ TEST(CcBdpPath, HasItsFullRateBackAfterABurstOfLoss) {
   }
 }
 
+// Some packets still get through: they tell when it is over.
+TEST(CcBdpPath, IsSoonAtFullRateAfterABurstThatLetSomeThrough) {
+  for (const uint64_t seed : five_seeds()) {
+    for (const double during : {0.6, 0.8, 0.9}) {
+      SCOPED_TRACE("loss " + std::to_string(during) + " seed " + std::to_string(seed));
+      PathSim sim({.rate = 125000000, .rtprop = 2 * kMs, .queue = 1000 * kPacket}, 1, seed);
+      sim.run_until(300 * kMs);
+      sim.spec().loss = during;
+      sim.run_until(500 * kMs);
+      sim.spec().loss = 0;
+      int rtts = 0;
+      while (rtts <= 20 && goodput(sim, 1) < 0.9) rtts++;
+      EXPECT_LE(rtts, 8);
+    }
+  }
+}
+
 TEST(CcBdpPath, FollowsARateThatFallsAndRises) {
   for (const uint64_t seed : five_seeds()) {
     for (const Link& link : kLinks) {
