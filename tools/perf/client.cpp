@@ -14,6 +14,7 @@
 #include "host.hpp"
 #include "progress.hpp"
 #include "session.hpp"
+#include "summary.hpp"
 #include "workloads.hpp"
 
 namespace perf {
@@ -23,8 +24,7 @@ constexpr std::int64_t kSetupTime = 30 * kSecond;
 
 class Client {
  public:
-  explicit Client(const Options& options)
-      : options_(options), workload_(options.config.workload), progress_(options.json) {}
+  explicit Client(const Options& options) : options_(options), workload_(options.config.workload) {}
 
   Result run() {
     connect_controls();
@@ -76,6 +76,7 @@ class Client {
     setup.max_message = largest_message(workload_, ranks());
     setup.local = data_[0];
     rank_.emplace(options_.config, setup, pointers_, -1);
+    rank_->set_progress(&progress_);
   }
 
   void connect_transport() {
@@ -126,12 +127,12 @@ class Client {
     const std::uint32_t all = workload_.warm_rounds + workload_.rounds;
     settle();
     for (std::uint32_t i = 0; i < all; ++i) {
+      progress_.at(i, all, "round");
       if (i > 0 && workload_.compute_us > 0)
         rank_->pause_until(now_ns() + static_cast<std::int64_t>(workload_.compute_us) * 1000);
       const bool warm = i < workload_.warm_rounds;
       const Round round = run_one(warm ? i : i - workload_.warm_rounds);
       (warm ? result_.warm : result_.rounds).push_back(round);
-      progress_.show(i + 1, all, "rounds");
     }
   }
 
@@ -176,21 +177,27 @@ class Client {
   }
 
   void run_iterations() {
-    for (std::uint32_t i = 0; i < options_.max_iterations; ++i) {
+    for (std::uint32_t i = 0; i < options_.max_iterations && !known_well_enough(); ++i) {
+      progress_.at(i, options_.max_iterations, "iteration");
       begin(i);
       switch (workload_.test) {
-        case Test::kStream:
+        case TestKind::kStream:
           stream();
           break;
-        case Test::kMaerts:
+        case TestKind::kMaerts:
           maerts();
           break;
         default:
           transactions();
       }
       settle();
-      progress_.show(i + 1, options_.max_iterations, "iterations");
     }
+  }
+
+  [[nodiscard]] bool known_well_enough() const {
+    if (options_.confidence_level <= 0 || result_.iterations.size() < options_.min_iterations)
+      return false;
+    return *summarize(options_, result_).confidence_width <= options_.confidence_width;
   }
 
   void stream() {

@@ -46,7 +46,8 @@ double confidence_width(std::span<const double> values, double level) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double error = std::sqrt(squares / (count - 1) / count);
-  return student_t(level, static_cast<unsigned>(values.size() - 1)) * error / std::abs(mean) * 100;
+  const double half = student_t(level, static_cast<unsigned>(values.size() - 1)) * error;
+  return 2 * half / std::abs(mean) * 100;
 }
 
 }  // namespace perf

@@ -7,8 +7,9 @@
 
 namespace perf {
 
-// Half the width of the confidence interval of the mean, in percent of it. `level` is
-// in percent; of fewer than two values, or a mean of 0, it is infinite.
+// The width of the confidence interval of the mean, in percent of the mean: with 5, it
+// is known to 2.5 % up and down. `level` is in percent; of fewer than two values, or
+// with a mean of 0, it is infinite.
 double confidence_width(std::span<const double> values, double level);
 
 // The quantile of Student's distribution: |t| is below it with a probability of

@@ -17,21 +17,23 @@
 namespace perf {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Test>, 8> kTests{{
-    {"STREAM", Test::kStream},
-    {"MAERTS", Test::kMaerts},
-    {"RR", Test::kRr},
-    {"MESSAGE", Test::kMessage},
-    {"INCAST", Test::kIncast},
-    {"PS", Test::kPs},
-    {"RING", Test::kRing},
-    {"TRANSPOSE", Test::kTranspose},
+constexpr std::array<std::pair<std::string_view, TestKind>, 8> kTests{{
+    {"STREAM", TestKind::kStream},
+    {"MAERTS", TestKind::kMaerts},
+    {"RR", TestKind::kRr},
+    {"MESSAGE", TestKind::kMessage},
+    {"INCAST", TestKind::kIncast},
+    {"PS", TestKind::kPs},
+    {"RING", TestKind::kRing},
+    {"TRANSPOSE", TestKind::kTranspose},
 }};
 
 constexpr std::uint64_t kMaxRounds = 10'000'000;
 constexpr std::uint64_t kMaxRanks = 1024;
 constexpr std::uint64_t kDay = 86'400'000'000;  // µs
 constexpr std::uint64_t kMaxBuffer = std::uint64_t{1} << 30;
+// They are reported in one message.
+constexpr std::uint64_t kMaxIntervals = 10'000;
 constexpr std::uint32_t kMaxWindow = 65536;
 
 // Edits that turn one word into the other.
@@ -70,18 +72,18 @@ void only(bool given, bool allowed, const char* what, const char* where) {
 
 }  // namespace
 
-std::string_view name_of(Test test) {
+std::string_view name_of(TestKind test) {
   for (const auto& [name, value] : kTests)
     if (value == test) return name;
   return "?";
 }
 
-Test parse_test(const std::string& name) {
+TestKind parse_test(const std::string& name) {
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
   });
-  if (upper == "MSG") return Test::kMessage;
+  if (upper == "MSG") return TestKind::kMessage;
   std::vector<std::string> known;
   for (const auto& [candidate, value] : kTests) {
     if (upper == candidate) return value;
@@ -124,13 +126,13 @@ std::uint32_t TransportOptions::tolerance_of(std::uint32_t round) const {
 }
 
 bool Workload::timed() const {
-  return test == Test::kStream || test == Test::kMaerts || test == Test::kRr;
+  return test == TestKind::kStream || test == TestKind::kMaerts || test == TestKind::kRr;
 }
 
 std::uint64_t largest_message(const Workload& workload, std::size_t ranks) {
   switch (workload.test) {
-    case Test::kRing:
-    case Test::kTranspose:
+    case TestKind::kRing:
+    case TestKind::kTranspose:
       return (workload.bytes + ranks - 1) / ranks;
     default:
       return std::max(workload.bytes, workload.response_bytes);
@@ -143,9 +145,10 @@ void validate_workload(const Workload& w, std::size_t ranks) {
   limit("hosts", ranks, 2, kMaxRanks);
   limit("-m", w.bytes, 1, std::numeric_limits<std::uint32_t>::max());
   limit("-m: the largest message", largest_message(w, ranks), 1, DBLP_MAX_MESSAGE);
-  if (w.test == Test::kRing || w.test == Test::kTranspose)
+  if (w.test == TestKind::kRing || w.test == TestKind::kTranspose)
     limit("-m: bytes for all hosts together", w.bytes, ranks, ~std::uint64_t{0});
-  if (w.test == Test::kRr) limit("-r: bytes of a response", w.response_bytes, 1, DBLP_MAX_MESSAGE);
+  if (w.test == TestKind::kRr)
+    limit("-r: bytes of a response", w.response_bytes, 1, DBLP_MAX_MESSAGE);
   if (w.timed()) {
     limit("-l: microseconds", w.duration_us, 1000, kDay);
     limit("--window", w.window, 1, kMaxWindow);
@@ -154,7 +157,11 @@ void validate_workload(const Workload& w, std::size_t ranks) {
     limit("-w", w.warm_rounds, 0, kMaxRounds);
     limit("--compute-us", w.compute_us, 0, kDay);
   }
-  if (w.interval_us != 0) limit("-D: microseconds", w.interval_us, 1000, kDay);
+  if (w.interval_us == 0) return;
+  if (w.test != TestKind::kStream && w.test != TestKind::kMaerts)
+    throw Failure("-D is for STREAM and MAERTS only");
+  limit("-D: microseconds", w.interval_us, 1000, kDay);
+  limit("-D: intervals", w.duration_us / w.interval_us, 1, kMaxIntervals);
 }
 
 void validate_transport(const TransportOptions& t) {

@@ -15,7 +15,7 @@
 
 namespace perf {
 
-enum class Test { kStream, kMaerts, kRr, kMessage, kIncast, kPs, kRing, kTranspose };
+enum class TestKind { kStream, kMaerts, kRr, kMessage, kIncast, kPs, kRing, kTranspose };
 
 enum class Protocol { kDblp, kTcp, kSctp, kUdp };
 
@@ -61,7 +61,7 @@ struct TransportOptions {
 };
 
 struct Workload {
-  Test test = Test::kMessage;
+  TestKind test = TestKind::kMessage;
   std::uint64_t bytes = 0;           // of a message; for all-reduce, of the vector
   std::uint64_t response_bytes = 0;  // RR
   std::uint32_t rounds = 1;
@@ -82,9 +82,9 @@ struct Config {
   TransportOptions transport;
 };
 
-std::string_view name_of(Test test);
+std::string_view name_of(TestKind test);
 // Throws with the names there are, and the likely one if it is close.
-Test parse_test(const std::string& name);
+TestKind parse_test(const std::string& name);
 void check_transport_name(const std::string& name);
 const std::vector<std::string>& transport_names();
 

@@ -63,7 +63,7 @@ class DblpTransport final : public Transport {
   }
 
   void connect(std::span<const dblp::Address> ranks, std::span<const std::size_t> /*links*/,
-               std::int64_t /*until_ns*/) override {
+               std::int64_t /*until_ns*/, const Waiter& /*wait*/) override {
     peers_.assign(ranks.begin(), ranks.end());
   }
 

@@ -34,21 +34,21 @@ Fd connect_one(const Mesh& mesh, const dblp::Address& to, std::int64_t until_ns)
 }
 
 // One that is waiting, or none.
-Fd accept_one(int listener, std::int64_t until_ns) {
+Fd accept_one(int listener, std::int64_t until_ns, const Waiter& wait) {
   for (;;) {
     Fd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) return fd;
     if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) fail_errno("accept");
-    pollfd poll{listener, POLLIN, 0};
-    if (wait_fds({&poll, 1}, until_ns) == 0 && now_ns() >= until_ns)
-      throw Failure("not all hosts of the test have connected in time");
+    if (now_ns() >= until_ns) throw Failure("not all hosts of the test have connected in time");
+    wait(listener, POLLIN, until_ns);
   }
 }
 
 }  // namespace
 
 std::vector<Fd> connect_mesh(const Mesh& mesh, int listener, std::span<const dblp::Address> ranks,
-                             std::span<const std::size_t> links, std::int64_t until_ns) {
+                             std::span<const std::size_t> links, std::int64_t until_ns,
+                             const Waiter& wait) {
   std::vector<Fd> result(links.size());
   std::size_t missing = 0;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -58,7 +58,7 @@ std::vector<Fd> connect_mesh(const Mesh& mesh, int listener, std::span<const dbl
       ++missing;
   }
   while (missing > 0) {
-    Fd fd = accept_one(listener, until_ns);
+    Fd fd = accept_one(listener, until_ns, wait);
     Greeting greeting{};
     if (!read_exactly(fd.get(), std::as_writable_bytes(std::span(&greeting, 1)), until_ns) ||
         greeting.token != mesh.token || greeting.rank <= mesh.rank)

@@ -23,6 +23,7 @@ struct Mesh {
 // One connection for each of `links`, in their order, with `listener` for those from
 // higher ranks. Whoever does not know the token is not let in.
 std::vector<Fd> connect_mesh(const Mesh& mesh, int listener, std::span<const dblp::Address> ranks,
-                             std::span<const std::size_t> links, std::int64_t until_ns);
+                             std::span<const std::size_t> links, std::int64_t until_ns,
+                             const Waiter& wait);
 
 }  // namespace perf

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,6 +51,10 @@ void set_buffers(int fd, std::uint64_t send_bytes, std::uint64_t receive_bytes);
 // Waits until `until_ns` (kNever: for ever). Returns how many are ready, 0 when time
 // is over; a signal counts as nothing ready.
 int wait_fds(std::span<pollfd> fds, std::int64_t until_ns);
+
+// Waits for one descriptor until a time, and throws when somebody else that counts on it
+// went away meanwhile.
+using Waiter = std::function<void(int fd, short events, std::int64_t until_ns)>;
 
 // Reads or writes all of it on a non-blocking socket; false if the peer closed.
 [[nodiscard]] bool read_exactly(int fd, std::span<std::byte> to, std::int64_t until_ns);

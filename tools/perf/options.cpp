@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "failure.hpp"
+#include "report.hpp"
 #include "version.hpp"
 
 namespace perf {
@@ -110,16 +111,14 @@ void add_global(CLI::App& app, Options& o, Words& w) {
   app.add_option("-i,--iterations", w.iterations,
                  "MAX[,MIN]: repeat STREAM, MAERTS, RR so many times");
   app.add_option("-I,--confidence", w.confidence,
-                 "LEVEL[,WIDTH]: repeat until the mean is known with LEVEL percent to an "
-                 "interval of WIDTH percent (default 99,5)");
+                 "LEVEL[,WIDTH] percent: until the mean is known so well");
   app.add_option("-P,--banner", w.banner, "0: no headings in the report")->capture_default_str();
   app.add_flag("-J,--json", o.json, "the report as JSON");
   app.add_option("-k,--keyval", w.keys, "only these values, NAME=VALUE, by commas; ? lists them");
   app.add_option("-o,--csv", w.csv, "the same in two lines by commas");
   app.add_option("--seed", w.seed, "of the content of messages (default: by chance)");
   app.add_option("--jitter-us", o.jitter_us,
-                 "microseconds that this host waits before its first round")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{600'000'000}));
+                 "microseconds that this host waits before its first round");
   app.add_flag("-V,--version", w.version, "print the version");
   app.add_flag("-h,--help", w.help, "print this text");
 }
@@ -146,10 +145,8 @@ void add_transport(CLI::App& app, Options& o, Words& w) {
   app.add_option("--tolerance-ppm", t.tolerance_ppm, "bytes in a million that may be missing");
   app.add_option("--phase-ppm", t.phase_ppm, "tolerances of the rounds in turn, by commas")
       ->delimiter(',');
-  app.add_option("--mode", w.mode,
-                 "pressure: what the network lost is given up; eager: the "
-                 "receiver has enough as soon as it may")
-      ->check(CLI::IsMember({"pressure", "eager"}));
+  app.add_option("--mode", w.mode, "pressure or eager: when less than all is enough")
+      ->capture_default_str();
   app.add_option("--deadline-us", t.deadline_us, "dblp, pr-sctp-ttl: of a message");
   app.add_option("--max-rtx", t.max_rtx, "pr-sctp-rtx: retransmissions of a fragment at most");
   app.add_option("--protect", w.protect, "dblp: OFFSET:LENGTH that must arrive, by commas")
@@ -164,6 +161,12 @@ void add_transport(CLI::App& app, Options& o, Words& w) {
   app.add_option("--fragment", w.fragment, "sctp, udp: payload bytes of a fragment");
 }
 
+std::string options_of(const CLI::App& app) {
+  CLI::Formatter formatter;
+  formatter.column_width(28);
+  return formatter.make_groups(&app, CLI::AppFormatMode::Normal);
+}
+
 void print_help(const CLI::App& global, const CLI::App& test) {
   fmt::print(
       "Measures message transports between hosts.\n\n"
@@ -176,7 +179,7 @@ void print_help(const CLI::App& global, const CLI::App& test) {
       "  INCAST     all servers to the client        PS       gradients up, parameters down\n"
       "  RING       all-reduce from next to next     TRANSPOSE  all-reduce by owners\n"
       "{}\nAfter --:\n{}{}",
-      global.help("", CLI::AppFormatMode::Sub), test.help("", CLI::AppFormatMode::Sub), kExamples);
+      options_of(global), options_of(test), kExamples);
 }
 
 void parse_with(CLI::App& app, std::vector<std::string> words) {
@@ -202,11 +205,11 @@ void set_workload(Options& o, const Words& w) {
   load.test = parse_test(w.test);
   load.verify = !w.no_verify;
   load.seed = w.seed ? *w.seed : std::random_device()();
-  load.bytes = load.test == Test::kRr ? 1 : kDefaultBytes;
+  load.bytes = load.test == TestKind::kRr ? 1 : kDefaultBytes;
   if (!w.bytes.empty()) load.bytes = parse_bytes(w.bytes, "-m");
-  load.response_bytes = load.test == Test::kRr ? load.bytes : 0;
+  load.response_bytes = load.test == TestKind::kRr ? load.bytes : 0;
   load.rounds = kDefaultRounds;
-  if (load.test == Test::kRr && !w.rounds.empty())
+  if (load.test == TestKind::kRr && !w.rounds.empty())
     set_pair(w.rounds, "-r", load.bytes, load.response_bytes);
   else if (!w.rounds.empty())
     load.rounds = static_cast<std::uint32_t>(
@@ -218,7 +221,7 @@ void set_workload(Options& o, const Words& w) {
       throw Failure(fmt::format("-D is for STREAM and MAERTS: {} reports each round", w.test));
     return;
   }
-  if (!w.rounds.empty() && load.test != Test::kRr)
+  if (!w.rounds.empty() && load.test != TestKind::kRr)
     throw Failure(fmt::format("-r: {} has no rounds but a length (-l)", w.test));
   if (load.warm_rounds != 0 || load.compute_us != 0)
     throw Failure(fmt::format("-w and --compute-us: {} has no rounds", w.test));
@@ -253,6 +256,8 @@ void set_iterations(Options& o, const Words& w) {
 
 void set_transport(Options& o, const Words& w) {
   auto& t = o.config.transport;
+  if (w.mode != "eager" && w.mode != "pressure")
+    throw Failure(fmt::format("--mode: '{}' is neither pressure nor eager", w.mode));
   t.eager = w.mode == "eager";
   if (!w.buffers.empty()) set_pair(w.buffers, "-s", t.send_buffer, t.receive_buffer);
   if (!w.rate.empty()) t.rate = parse_bytes(w.rate, "--rate");
@@ -319,6 +324,10 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     fmt::print("dblp-perf {}\n", kVersion);
     return std::nullopt;
   }
+  if (w.keys == "?" || w.csv == "?") {
+    fmt::print("{}", selector_list());
+    return std::nullopt;
+  }
   parse_with(test, after);
   if (o.server) {
     if (!o.hosts.empty() || split_seen)
@@ -334,6 +343,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   o.banner = w.banner != 0;
   o.csv = !w.csv.empty();
   if (const auto& names = o.csv ? w.csv : w.keys; !names.empty()) o.selectors = split(names);
+  check_selectors(o.selectors);
+  if (o.json && !o.selectors.empty()) throw Failure("-J, -k and -o: one of them");
   set_workload(o, w);
   set_iterations(o, w);
   set_transport(o, w);

@@ -9,17 +9,26 @@ namespace perf {
 
 class Progress {
  public:
-  explicit Progress(bool quiet = false);
+  Progress();
   ~Progress() { clear(); }
 
-  void show(std::uint64_t done, std::uint64_t all, const char* what);
+  // What is under way: number `done` (from 0) of `all` rounds or iterations.
+  void at(std::uint64_t done, std::uint64_t all, const char* what);
+  // Shows it, if it is time to.
+  void tick();
+  // When tick() wants to be called next.
+  [[nodiscard]] std::int64_t next_ns() const { return next_ns_; }
   // Takes the line away.
   void clear();
 
  private:
   bool on_;
   bool shown_ = false;
+  std::int64_t start_ns_;
   std::int64_t next_ns_;
+  std::uint64_t done_ = 0;
+  std::uint64_t all_ = 0;
+  const char* what_ = "";
 };
 
 }  // namespace perf

@@ -18,11 +18,11 @@ constexpr std::int64_t kExplanationTime = kSecond;
 std::uint64_t longest_sent(const Workload& workload, std::size_t rank, std::size_t ranks) {
   const bool client = rank == 0;
   switch (workload.test) {
-    case Test::kStream:
-    case Test::kMessage:
+    case TestKind::kStream:
+    case TestKind::kMessage:
       return client ? workload.bytes : 0;
-    case Test::kMaerts:
-    case Test::kIncast:
+    case TestKind::kMaerts:
+    case TestKind::kIncast:
       return client ? 0 : workload.bytes;
     default:
       return largest_message(workload, ranks);
@@ -31,13 +31,13 @@ std::uint64_t longest_sent(const Workload& workload, std::size_t rank, std::size
 
 }  // namespace
 
-std::vector<std::size_t> links_of(Test test, std::size_t rank, std::size_t ranks) {
+std::vector<std::size_t> links_of(TestKind test, std::size_t rank, std::size_t ranks) {
   std::vector<std::size_t> links;
   for (std::size_t other = 0; other < ranks; ++other) {
     if (other == rank) continue;
     const bool neighbours = (rank + 1) % ranks == other || (other + 1) % ranks == rank;
     const bool star = rank == 0 || other == 0;
-    if (test == Test::kTranspose || (test == Test::kRing ? neighbours : star))
+    if (test == TestKind::kTranspose || (test == TestKind::kRing ? neighbours : star))
       links.push_back(other);
   }
   return links;
@@ -53,7 +53,13 @@ Rank::Rank(const Config& config, const TransportSetup& setup, std::vector<Contro
       transport_(open_transport(setup)) {}
 
 void Rank::connect(std::span<const dblp::Address> ranks, std::int64_t until_ns) {
-  transport_->connect(ranks, links_of(config_.workload.test, id(), setup_.ranks), until_ns);
+  const Waiter wait = [this](int fd, short events, std::int64_t until) {
+    watch_fds();
+    fds_.push_back({fd, events, 0});
+    wait_fds(fds_, until);
+    watch_controls(std::span(fds_).first(controls_.size() + 1), false);
+  };
+  transport_->connect(ranks, links_of(config_.workload.test, id(), setup_.ranks), until_ns, wait);
 }
 
 void Rank::begin(std::uint64_t number, std::uint32_t phase) {
@@ -145,12 +151,19 @@ void Rank::note(const Arrival& arrival) {
                               arrival.peer));
 }
 
-void Rank::wait(std::int64_t until_ns, bool for_control) {
+void Rank::watch_fds() {
   fds_.clear();
   for (const auto* control : controls_) fds_.push_back({control->fd(), POLLIN, 0});
   fds_.push_back({stop_fd_, POLLIN, 0});
+}
+
+void Rank::wait(std::int64_t until_ns, bool for_control) {
+  watch_fds();
   transport_->watch(fds_);
-  wait_fds(fds_, std::min(until_ns, transport_->wake_ns()));
+  std::int64_t wake = std::min(until_ns, transport_->wake_ns());
+  if (progress_ != nullptr) wake = std::min(wake, progress_->next_ns());
+  wait_fds(fds_, wake);
+  if (progress_ != nullptr) progress_->tick();
   watch_controls(std::span(fds_).first(controls_.size() + 1), for_control);
 }
 
@@ -167,9 +180,7 @@ void Rank::watch_controls(std::span<pollfd> fds, bool for_control) {
 void Rank::explain(const PeerGone& gone) {
   const std::int64_t until = now_ns() + kExplanationTime;
   while (now_ns() < until) {
-    fds_.clear();
-    for (const auto* control : controls_) fds_.push_back({control->fd(), POLLIN, 0});
-    fds_.push_back({stop_fd_, POLLIN, 0});
+    watch_fds();
     if (wait_fds(fds_, until) > 0) watch_controls(fds_, false);
   }
   throw gone;

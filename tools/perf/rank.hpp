@@ -17,6 +17,7 @@
 #include "control.hpp"
 #include "failure.hpp"
 #include "pattern.hpp"
+#include "progress.hpp"
 #include "transport.hpp"
 
 namespace perf {
@@ -44,6 +45,9 @@ class Rank {
  public:
   Rank(const Config& config, const TransportSetup& setup, std::vector<Control*> controls,
        int stop_fd);
+
+  // Shown while this rank waits.
+  void set_progress(Progress* progress) { progress_ = progress; }
 
   [[nodiscard]] std::size_t id() const { return setup_.rank; }
   [[nodiscard]] std::size_t ranks() const { return setup_.ranks; }
@@ -93,6 +97,7 @@ class Rank {
   static std::uint64_t number_of(std::uint64_t tag) { return tag >> 32; }
   void pump();
   void note(const Arrival& arrival);
+  void watch_fds();
   void watch_controls(std::span<pollfd> fds, bool for_control);
   [[noreturn]] void explain(const PeerGone& gone);
 
@@ -100,6 +105,7 @@ class Rank {
   TransportSetup setup_;
   std::vector<Control*> controls_;
   int stop_fd_;
+  Progress* progress_ = nullptr;
   Pattern pattern_;
   std::unique_ptr<Transport> transport_;
   std::map<Key, Noted> arrived_;
@@ -111,6 +117,6 @@ class Rank {
 };
 
 // The ranks that `rank` exchanges messages with.
-std::vector<std::size_t> links_of(Test test, std::size_t rank, std::size_t ranks);
+std::vector<std::size_t> links_of(TestKind test, std::size_t rank, std::size_t ranks);
 
 }  // namespace perf

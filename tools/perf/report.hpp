@@ -17,6 +17,8 @@ std::string report_text(const Options& options, const Result& result);
 std::string report_selected(const Options& options, const Result& result);
 
 // Throws for a selector that there is not.
-void check_selectors(const std::vector<std::string>& names);
+void check_selectors(const std::vector<std::string>& selected);
+// All of them, one a line.
+std::string selector_list();
 
 }  // namespace perf

@@ -98,6 +98,7 @@ Json end_json(const Options& options, const Result& result) {
            {"sent_bytes", or_null(traffic.sent)},
            {"verified_bytes", result.verified},
            {"below_bound_messages", result.below}};
+  if (summary.first_ns) end["first_round_s"] = seconds(*summary.first_ns);
   if (summary.round_ns.count > 0) end["round"] = ladder_json(summary.round_ns);
   if (!result.iterations.empty()) {
     Json list = Json::array();
@@ -111,6 +112,8 @@ Json end_json(const Options& options, const Result& result) {
   }
   if (summary.confidence_width && std::isfinite(*summary.confidence_width))
     end["confidence_width_pct"] = *summary.confidence_width;
+  if (options.confidence_level > 0)
+    end["confidence_reached"] = !confidence_missed(options, summary);
   return end;
 }
 

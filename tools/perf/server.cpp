@@ -83,6 +83,9 @@ class Server {
       fail_errno(fmt::format("cannot listen on {}{}", address.to_string(), cure));
     }
     if (::listen(listener_.get(), SOMAXCONN) != 0) fail_errno("listen");
+    // For those who wait for it, and for the port that -p 0 got.
+    fmt::print("listening on {}\n", local_address(listener_.get()).to_string());
+    std::fflush(stdout);
   }
 
   [[nodiscard]] dblp::Address any() const {

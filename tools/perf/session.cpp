@@ -98,15 +98,15 @@ class Session {
     first_ = false;
     const auto stopped = [this] { return control_.has_message(); };
     switch (config_.workload.test) {
-      case Test::kStream:
+      case TestKind::kStream:
         receive(receive_stream(*rank_, stopped));
         return;
-      case Test::kMaerts: {
+      case TestKind::kMaerts: {
         const std::array<std::size_t, 1> client{0};
         control_.send({{"type", "done"}, {"start_ns", send_stream(*rank_, client)}});
         return;
       }
-      case Test::kRr:
+      case TestKind::kRr:
         respond(*rank_, stopped);
         rank_->receive_control(control_, "stop");
         control_.send({{"type", "done"}});

@@ -11,10 +11,15 @@ namespace perf {
 
 double rate_of(const Options& options, const Iteration& iteration) {
   if (iteration.seconds <= 0) return 0;
-  const double amount = options.config.workload.test == Test::kRr
+  const double amount = options.config.workload.test == TestKind::kRr
                             ? static_cast<double>(iteration.messages)
                             : static_cast<double>(iteration.bytes) * 8;
   return amount / iteration.seconds;
+}
+
+bool confidence_missed(const Options& options, const Summary& summary) {
+  return options.confidence_level > 0 && summary.confidence_width &&
+         *summary.confidence_width > options.confidence_width;
 }
 
 Summary summarize(const Options& options, const Result& result) {
@@ -26,22 +31,25 @@ Summary summarize(const Options& options, const Result& result) {
   }
   summary.round_ns = make_ladder(times);
   summary.retransmitted = result.traffic.retransmitted;
+  const auto& first = result.warm.empty() ? result.rounds : result.warm;
+  if (!first.empty()) summary.first_ns = first.front().end_ns - first.front().start_ns;
   if (options.config.workload.timed()) {
     std::vector<double> rates;
     for (const auto& one : result.iterations) {
+      summary.rate += rate_of(options, one) / static_cast<double>(result.iterations.size());
       summary.seconds += one.seconds;
       summary.delivered += one.bytes;
       summary.missing += one.missing;
       summary.messages += one.messages;
       rates.push_back(rate_of(options, one));
     }
-    if (options.config.workload.test == Test::kRr)
+    if (options.config.workload.test == TestKind::kRr)
       summary.delivered = summary.bytes - summary.missing;
     else
       summary.bytes = summary.delivered + summary.missing;
     if (rates.size() > 1)
-      summary.confidence_width =
-          confidence_width(rates, options.confidence_level > 0 ? options.confidence_level : 95);
+      summary.confidence_width = confidence_width(
+          rates, options.confidence_level > 0 ? options.confidence_level : kUsualLevel);
   } else {
     std::uint64_t retransmitted = 0;
     for (const auto& round : result.rounds) {

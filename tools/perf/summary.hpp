@@ -19,13 +19,21 @@ struct Summary {
   std::uint64_t messages = 0;
   double bits_per_second = 0;  // delivered
   std::optional<std::uint64_t> retransmitted;
-  Ladder round_ns;  // of rounds or transactions
-  // Of repeated iterations: the half width of the confidence interval, in percent of
-  // the mean. Unset if there was one only.
+  Ladder round_ns;                       // of rounds or transactions
+  std::optional<std::int64_t> first_ns;  // of the very first round: a cold flow
+  // Of repeated iterations: how wide the confidence interval of the rate is, in percent
+  // of it. Unset if there was one only.
   std::optional<double> confidence_width;
+  double rate = 0;  // mean of the iterations, see rate_of()
 };
 
+// The level that is meant when none is asked for, in percent.
+inline constexpr double kUsualLevel = 95;
+
 Summary summarize(const Options& options, const Result& result);
+
+// Were more iterations needed than allowed?
+bool confidence_missed(const Options& options, const Summary& summary);
 
 // bits/s of an iteration; for RR transactions/s.
 double rate_of(const Options& options, const Iteration& iteration);

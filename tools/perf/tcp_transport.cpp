@@ -174,14 +174,14 @@ class TcpTransport final : public Transport {
   [[nodiscard]] std::uint16_t port() const override { return port_; }
 
   void connect(std::span<const dblp::Address> ranks, std::span<const std::size_t> links,
-               std::int64_t until_ns) override {
+               std::int64_t until_ns, const Waiter& wait) override {
     const Mesh mesh{setup_.rank, setup_.token, [this](int family) {
                       Fd fd = make_socket(setup_.options, family);
                       if (::bind(fd.get(), setup_.local.data(), setup_.local.size()) != 0)
                         fail_errno("bind to " + host_of(setup_.local));
                       return fd;
                     }};
-    auto fds = connect_mesh(mesh, listener_.get(), ranks, links, until_ns);
+    auto fds = connect_mesh(mesh, listener_.get(), ranks, links, until_ns, wait);
     by_peer_.assign(setup_.ranks, nullptr);
     for (std::size_t i = 0; i < links.size(); ++i) {
       connections_.push_back(

@@ -19,6 +19,7 @@
 #include "config.hpp"
 #include "dblp/address.hpp"
 #include "dblp/map.hpp"
+#include "net.hpp"
 
 namespace perf {
 
@@ -69,7 +70,7 @@ class Transport {
   // Makes ready to exchange messages with `links` (ranks), of which all addresses are
   // known. Both ends call it at about the same time.
   virtual void connect(std::span<const dblp::Address> ranks, std::span<const std::size_t> links,
-                       std::int64_t until_ns) = 0;
+                       std::int64_t until_ns, const Waiter& wait) = 0;
 
   virtual void send(const Outgoing& message) = 0;
   // Moves what can be moved, and returns what arrived.

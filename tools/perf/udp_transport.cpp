@@ -67,7 +67,7 @@ class UdpTransport final : public Transport {
   [[nodiscard]] std::uint16_t port() const override { return local_address(fd_.get()).port(); }
 
   void connect(std::span<const dblp::Address> ranks, std::span<const std::size_t> links,
-               std::int64_t /*until_ns*/) override {
+               std::int64_t /*until_ns*/, const Waiter& /*wait*/) override {
     addresses_.assign(ranks.begin(), ranks.end());
     std::size_t datagram = setup_.options.fragment_bytes != 0
                                ? setup_.options.fragment_bytes + sizeof(Fragment)

@@ -6,15 +6,15 @@ namespace perf {
 
 void run_round(Rank& rank) {
   switch (rank.workload().test) {
-    case Test::kMessage:
+    case TestKind::kMessage:
       return run_message(rank);
-    case Test::kIncast:
+    case TestKind::kIncast:
       return run_incast(rank);
-    case Test::kPs:
+    case TestKind::kPs:
       return run_parameter_server(rank);
-    case Test::kRing:
+    case TestKind::kRing:
       return run_ring(rank);
-    case Test::kTranspose:
+    case TestKind::kTranspose:
       return run_transpose(rank);
     default:
       return;
