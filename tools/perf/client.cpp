@@ -150,10 +150,18 @@ class Client {
       sum.below += one.below;
     }
     result_.below += sum.below;
-    const std::uint64_t before = result_.traffic.retransmitted.value_or(0);
+    const Traffic before = result_.traffic;
     settle();
-    return {sum.start_ns,  sum.end_ns,  sum.bytes,
-            sum.delivered, sum.missing, result_.traffic.retransmitted.value_or(0) - before};
+    const auto grown = [](const auto& from, const auto& to) {
+      return to.value_or(0) - from.value_or(0);
+    };
+    return {sum.start_ns,
+            sum.end_ns,
+            sum.bytes,
+            sum.delivered,
+            sum.missing,
+            grown(before.retransmitted, result_.traffic.retransmitted),
+            grown(before.tolerated, result_.traffic.tolerated)};
   }
 
   // All hosts' counters, as they are now.

@@ -39,7 +39,7 @@ constexpr std::uint32_t kMostIterations = 1000;
 // What the command line holds before it is made into a configuration.
 struct Words {
   std::string test = "STREAM";
-  double seconds = kDefaultSeconds;
+  double seconds = 0;
   double test_seconds = 0;
   std::string bytes;
   std::string rounds;  // or REQUEST[,RESPONSE]
@@ -106,7 +106,7 @@ void add_global(CLI::App& app, Options& o, Words& w) {
   app.add_option("-T,--transport", o.config.transport.name,
                  "dblp tcp-cubic tcp-bbr tcp-dctcp sctp pr-sctp-ttl pr-sctp-rtx udp")
       ->capture_default_str();
-  app.add_option("-l,--length", w.seconds, "seconds: of STREAM, MAERTS, RR")->capture_default_str();
+  app.add_option("-l,--length", w.seconds, "seconds: of STREAM, MAERTS, RR (default 10)");
   app.add_option("-D,--demo", w.interval, "seconds: interim results for each such interval");
   app.add_option("-i,--iterations", w.iterations,
                  "MAX[,MIN]: repeat STREAM, MAERTS, RR so many times");
@@ -217,6 +217,8 @@ void set_workload(Options& o, const Words& w) {
   if (!load.timed()) {
     if (!w.iterations.empty() || !w.confidence.empty())
       throw Failure(fmt::format("-i and -I are for STREAM, MAERTS, RR: {} has -r", w.test));
+    if (w.seconds != 0 || w.test_seconds != 0)
+      throw Failure(fmt::format("-l is for STREAM, MAERTS, RR: {} has -r", w.test));
     if (w.interval != 0)
       throw Failure(fmt::format("-D is for STREAM and MAERTS: {} reports each round", w.test));
     return;
@@ -225,7 +227,9 @@ void set_workload(Options& o, const Words& w) {
     throw Failure(fmt::format("-r: {} has no rounds but a length (-l)", w.test));
   if (load.warm_rounds != 0 || load.compute_us != 0)
     throw Failure(fmt::format("-w and --compute-us: {} has no rounds", w.test));
-  load.duration_us = microseconds(w.test_seconds != 0 ? w.test_seconds : w.seconds, "-l");
+  double seconds = w.test_seconds != 0 ? w.test_seconds : w.seconds;
+  if (seconds == 0) seconds = kDefaultSeconds;
+  load.duration_us = microseconds(seconds, "-l");
   load.interval_us = microseconds(w.interval, "-D");
   if (load.window == 0) load.window = kDefaultWindow;
 }

@@ -93,7 +93,7 @@ Json end_json(const Options& options, const Result& result) {
            {"offered_bytes", summary.bytes},
            {"delivered_bytes", summary.delivered},
            {"missing_bytes", summary.missing},
-           {"tolerated_bytes", or_null(traffic.tolerated)},
+           {"tolerated_bytes", or_null(summary.tolerated)},
            {"retransmitted_bytes", or_null(summary.retransmitted)},
            {"sent_bytes", or_null(traffic.sent)},
            {"verified_bytes", result.verified},

@@ -60,7 +60,7 @@ constexpr std::array<std::pair<std::string_view, Make>, 24> kSelectors{{
     {"OFFERED_BYTES", [](const Sources& s) { return fmt::format("{}", s.summary.bytes); }},
     {"DELIVERED_BYTES", [](const Sources& s) { return fmt::format("{}", s.summary.delivered); }},
     {"MISSING_BYTES", [](const Sources& s) { return fmt::format("{}", s.summary.missing); }},
-    {"TOLERATED_BYTES", [](const Sources& s) { return known(s.result.traffic.tolerated); }},
+    {"TOLERATED_BYTES", [](const Sources& s) { return known(s.summary.tolerated); }},
     {"RETRANSMITTED_BYTES", [](const Sources& s) { return known(s.summary.retransmitted); }},
     {"VERIFIED_BYTES", [](const Sources& s) { return fmt::format("{}", s.result.verified); }},
     {"CONFIDENCE_ITERATION",

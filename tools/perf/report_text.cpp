@@ -57,8 +57,8 @@ std::string bytes(const Result& result, const Summary& summary) {
   std::string text =
       fmt::format("{:>16} bytes offered\n{:>16} delivered\n", summary.bytes, summary.delivered);
   text += fmt::format("{:>16} missing", summary.missing);
-  if (result.traffic.tolerated && *result.traffic.tolerated > 0)
-    text += fmt::format(", {} tolerated since the start", *result.traffic.tolerated);
+  if (summary.tolerated && *summary.tolerated > 0)
+    text += fmt::format(", {} of them tolerated", *summary.tolerated);
   text += '\n';
   if (summary.retransmitted) text += fmt::format("{:>16} retransmitted\n", *summary.retransmitted);
   if (result.below > 0) text += fmt::format("{:>16} messages below their bound\n", result.below);

@@ -22,6 +22,7 @@ struct Round {
   std::uint64_t delivered = 0;
   std::uint64_t missing = 0;
   std::uint64_t retransmitted = 0;
+  std::uint64_t tolerated = 0;
 };
 
 struct Iteration {

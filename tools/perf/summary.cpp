@@ -31,6 +31,7 @@ Summary summarize(const Options& options, const Result& result) {
   }
   summary.round_ns = make_ladder(times);
   summary.retransmitted = result.traffic.retransmitted;
+  summary.tolerated = result.traffic.tolerated;
   const auto& first = result.warm.empty() ? result.rounds : result.warm;
   if (!first.empty()) summary.first_ns = first.front().end_ns - first.front().start_ns;
   if (options.config.workload.timed()) {
@@ -52,15 +53,19 @@ Summary summarize(const Options& options, const Result& result) {
           rates, options.confidence_level > 0 ? options.confidence_level : kUsualLevel);
   } else {
     std::uint64_t retransmitted = 0;
+    std::uint64_t tolerated = 0;
     for (const auto& round : result.rounds) {
       summary.seconds +=
           static_cast<double>(round.end_ns - round.start_ns) / static_cast<double>(kSecond);
       summary.delivered += round.delivered;
       summary.missing += round.missing;
       retransmitted += round.retransmitted;
+      tolerated += round.tolerated;
     }
     summary.messages = result.rounds.size();
+    // Those of the transport count warm rounds, too.
     if (summary.retransmitted) summary.retransmitted = retransmitted;
+    if (summary.tolerated) summary.tolerated = tolerated;
   }
   if (summary.seconds > 0)
     summary.bits_per_second = static_cast<double>(summary.delivered) * 8 / summary.seconds;

@@ -19,6 +19,7 @@ struct Summary {
   std::uint64_t messages = 0;
   double bits_per_second = 0;  // delivered
   std::optional<std::uint64_t> retransmitted;
+  std::optional<std::uint64_t> tolerated;
   Ladder round_ns;                       // of rounds or transactions
   std::optional<std::int64_t> first_ns;  // of the very first round: a cold flow
   // Of repeated iterations: how wide the confidence interval of the rate is, in percent

@@ -124,7 +124,8 @@ TEST(Options, WrongOnesAreNamed) {
   refuse({"-H", "a", "--bogus"}, "--bogus");
   refuse({"-H", "a", "--", "--bogus"}, "--bogus");
   refuse({"-H", "a", "-p", "70000"}, "70000");
-  refuse({"-H", "a", "-l", "0"}, "-l");
+  refuse({"-H", "a", "-l", "0.0001"}, "-l");
+  refuse({"-H", "a", "-t", "RING", "-l", "1"}, "-l");
   refuse({"-H", "a", "-l", "-1"}, "-l");
   refuse({"-H", "a", "-l", "nan"}, "-l");
   refuse({"-H", "a", "--", "-m", "0"}, "-m");
