@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds the guest's kernel, once, and the modules for it.
 
-Everything is in CACHE/lab/VERSION-HASH, where HASH covers our options and edits:
-    source.deb  Debian's source package
+Debian's source package is in CACHE/source, where tools/setup may have left it.
+Everything else is in CACHE/lab/VERSION-HASH, where HASH covers our options and
+edits:
     source/     unpacked, without what User-Mode Linux cannot use, and edited
     build/      object files; build/linux is the kernel
     complete    present when all is there
@@ -121,32 +122,21 @@ def _run(argv, log, **options):
         raise LabError(f"{argv[0]} failed (above), log in {log}")
 
 
-def _version():
-    """The version of the source package that apt would fetch."""
-    done = subprocess.run(["apt-cache", "policy", PACKAGE], capture_output=True, text=True, check=False)
-    match = re.search(r"Candidate: (\d\S*)", done.stdout)
-    if not match:
-        raise LabError(f"the archive has no {PACKAGE}: run apt-get update, and see that bookworm is in its sources")
-    return match.group(1)
-
-
-def _fetch(folder, version):
-    """The source package, from the cache if tools/setup left it there."""
-    deb = folder / "source.deb"
-    if deb.exists():
-        return deb
-    for old in cache().glob(f"source/{PACKAGE}_{version}_*.deb"):
-        shutil.copy(old, folder / "part.deb")
-        (folder / "part.deb").rename(deb)
-        return deb
-    say(f"fetching {PACKAGE} {version} (130 MB)")
-    part = folder / "download"
+def _fetch(log):
+    """The source package: the one at hand, or the newest of the archive."""
+    store = cache() / "source"
+    found = sorted(store.glob(f"{PACKAGE}_*.deb"), key=lambda p: p.stat().st_mtime)
+    if found:
+        return found[-1]
+    say(f"fetching {PACKAGE} (130 MB)")
+    part = cache() / "lab/download"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-    _run(["apt-get", "-q", "-q", "-o", f"APT::Sandbox::User={user}", "download", f"{PACKAGE}={version}"],
-         folder / "log", cwd=part)
-    next(part.glob("*.deb")).rename(deb)
+    _run(["apt-get", "-q", "-q", "-o", f"APT::Sandbox::User={user}", "download", PACKAGE], log, cwd=part)
+    [deb] = part.glob("*.deb")
+    store.mkdir(exist_ok=True)
+    deb = deb.rename(store / deb.name)
     part.rmdir()
     return deb
 
@@ -231,13 +221,14 @@ def build(jobs):
     if missing:
         raise LabError(f"{', '.join(missing)} missing: run tools/setup lab")
     start = time.monotonic()
-    version = _version()
-    folder = cache() / "lab" / f"{version}-{fingerprint()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder / "lock"):
-        if (folder / "complete").exists():
-            return folder
-        deb = _fetch(folder, version)
+    store = cache() / "lab"
+    store.mkdir(parents=True, exist_ok=True)
+    with _lock(store / "lock"):
+        if done := current():
+            return done
+        deb = _fetch(store / "log")
+        folder = store / f"{deb.name.split('_')[1]}-{fingerprint()}"
+        folder.mkdir(exist_ok=True)
         _unpack(folder, deb)
         (folder / "build").mkdir(exist_ok=True)
         if not (folder / "build/.config").exists():
@@ -245,8 +236,7 @@ def build(jobs):
         _check_config(folder)
         _compile(folder, jobs)
         (folder / "complete").touch()
-        deb.unlink()
-    say(f"kernel {version} is ready after {time.monotonic() - start:.0f} s: {folder}/build/linux")
+    say(f"kernel {folder.name} is ready after {time.monotonic() - start:.0f} s: {folder}/build/linux")
     return folder
 
 
