@@ -16,6 +16,8 @@ from .errors import LabError
 LAB = pathlib.Path(__file__).resolve().parent.parent
 WALL_LIMIT_S = 900
 PROBES = 12
+# Time stands still while the CPU works.
+CLOCK = "time-travel=inf-cpu"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +110,7 @@ def job(experiment, machine):
         signals = [(start, "SIGSTOP"), (start + round(s["pause_ms"] * 1e6), "SIGCONT")]
     return plan, {
         "hosts": plan.hosts, "mtu": plan.mtu, "racks": plan.racks, "modules": modules,
-        "unload": [m[0].rpartition("/")[2].removesuffix(".ko") for m in modules[1:]],
+        "unload": ["dblp"] if transport.module else [],
         "ports": [{"ns": p.ns, "dev": p.dev, "params": lablink.pack_params(p, chance, 0).hex(),
                    "steps": lablink.pack_steps(p).hex()} for p in plan.ports],
         "sysctls": hosts, "global_sysctls": everyone, "probes": _probes(plan),
@@ -137,7 +139,7 @@ def _stop(process):
 def boot(machine, folder, memory, chance, wall_limit):
     """Runs the job in a folder; returns its result or raises what went wrong."""
     argv = [str(machine.linux), f"mem={memory >> 20}M", "root=/dev/root", "rootfstype=hostfs", "ro", "quiet",
-            f"init={LAB}/guest/init", "con=null", "con0=null,fd:1", "time-travel=inf-cpu",
+            f"init={LAB}/guest/init", "con=null", "con0=null,fd:1", CLOCK,
             "time-travel-start=1000000000000000000", f"uml_dir={folder}/", "umid=uml", "panic=-1",
             f"lab_out={folder}", f"lab_tool={LAB}"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LAB_SEED": str(chance)}

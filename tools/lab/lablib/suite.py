@@ -51,16 +51,21 @@ def _request(table):
         sets=sets, quick=table.get("quick", False))
 
 
-def run(name, jobs, publish):
+def run(name, jobs, publish, out=None):
     """Runs a suite. Its folder has one run folder per [run.X], and the figures."""
     data = _load(name)
     requests = {k: _request(t) for k, t in data["run"].items()}
     for request in requests.values():
         runs.experiments_of(request)  # refuses what is wrong before the first hour is spent
     day = datetime.datetime.now(datetime.UTC)
-    folder = (RESULTS / f"{day:%Y-%m-%d}-{name}") if publish else (runs.RUNS / f"suite-{name}-{day:%Y%m%d-%H%M%S}")
+    if out:
+        folder = pathlib.Path(out)
+    elif publish:
+        folder = RESULTS / f"{day:%Y-%m-%d}-{name}"
+    else:
+        folder = runs.RUNS / f"suite-{name}-{day:%Y%m%d-%H%M%S}"
     if folder.exists():
-        raise LabError(f"{folder} exists already: published results are not changed")
+        raise LabError(f"{folder} exists already: results are not changed")
     folder.mkdir(parents=True)
     try:
         for key, request in requests.items():
