@@ -6,6 +6,7 @@ does one in a nanosecond (tools/vm/run --icount).
 import json
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,8 +44,13 @@ def run(words, name, paths, workloads, module=None):
             raise LabError(f"{ko} is missing: run make module-{name}")
         command.append(f"--module={ko}")
     program = perf.binary()
+    folder, headers = kernel.stock_headers(name)
+    count = kernel.module(folder, "lab_count", 2, headers)
     with tempfile.TemporaryDirectory(prefix="dblp-cpu.") as folder:
-        order = {"program": str(program), "transports": names, "paths": list(paths), "workloads": list(workloads)}
+        # The guest's /tmp is its own.
+        shutil.copy(program, f"{folder}/dblp-perf")
+        shutil.copy(count, f"{folder}/lab_count.ko")
+        order = {"transports": names, "paths": list(paths), "workloads": list(workloads)}
         (pathlib.Path(folder) / "job.json").write_text(json.dumps(order))
         command += ["--out", folder, "--cwd", str(kernel.LAB), "--", "/usr/bin/python3", "-B", "-s", "-m",
                     "lablib.cpuguest", folder]
@@ -58,7 +64,7 @@ def run(words, name, paths, workloads, module=None):
         return [{"kernel": name} | r for r in json.loads(result.read_text())]
 
 
-COLUMNS = ("path", "workload", "transport", "instructions", "min", "max", "copied", "zeroed", "checksummed")
+COLUMNS = ("path", "workload", "transport", "instructions", "min", "max", "copied", "cleared", "summed")
 
 
 def print_table(records):
@@ -68,7 +74,7 @@ def print_table(records):
         unit = "exchange" if "instructions_per_exchange" in r else "byte"
         rows.append((r["path"], r["workload"], r["transport"], f"{r[f'instructions_per_{unit}']:.2f}/{unit}",
                      f"{r['min']:.2f}", f"{r['max']:.2f}",
-                     *(f"{r[f'{k}_bytes_per_{unit}']:.2f}" for k in ("copied", "zeroed", "checksummed"))))
+                     *(f"{r[f'{k}_bytes_per_{unit}']:.2f}" for k in ("copied", "cleared", "summed"))))
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     for row in rows:
         print("  ".join(cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))))

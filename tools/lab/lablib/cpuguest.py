@@ -22,24 +22,7 @@ REPEATS = 3
 SECONDS = {"stream": (0.1, 0.3), "rr64": (0.05, 0.15)}
 MESSAGE = {"stream": "1048576", "rr64": "64"}
 TEST = {"stream": "STREAM", "rr64": "RR"}
-TRACING = pathlib.Path("/sys/kernel/tracing")
-
-# What is counted in bytes: kind, function of the kernel, argument that holds them.
-# These call none of the others, so that nothing is counted twice.
-COPY, ZERO, SUM = "copied", "zeroed", "checksummed"
-PROBES = (
-    (COPY, "_copy_from_iter", "%si:u64"),
-    (COPY, "_copy_from_iter_nocache", "%si:u64"),
-    (COPY, "_copy_to_iter", "%si:u64"),
-    (COPY, "skb_copy_bits", "%cx:u32"),
-    (COPY, "csum_partial_copy_generic", "%dx:u32"),
-    (SUM, "csum_partial_copy_generic", "%dx:u32"),
-    (SUM, "csum_partial", "%si:u32"),
-    (SUM, "crc32c", "%dx:u32"),
-    (ZERO, "clear_page_orig", "\\4096"),
-    (ZERO, "clear_page_rep", "\\4096"),
-)
-
+COUNT = "/dev/shm/lab_count.ko"
 
 def busy_ns():
     """Time that was not idle, on the one CPU there is."""
@@ -123,37 +106,13 @@ def amount(output, workload):
     return output["end"]["bytes"] if workload == "stream" else output["end"]["exchanges"]
 
 
-class Counting:
-    """Bytes that the kernel copies, clears and sums up, while it is entered."""
+KINDS = ("copied", "cleared", "summed")
 
-    def __init__(self):
-        self.kinds = {}
-        symbols = {line.split()[2] for line in pathlib.Path("/proc/kallsyms").read_text().splitlines()}
-        for number, (kind, function, argument) in enumerate(PROBES):
-            if function not in symbols:
-                continue
-            name = f"lab{number}"
-            try:
-                with (TRACING / "kprobe_events").open("a") as file:
-                    file.write(f"p:lab/{name} {function} bytes={argument}\n")
-                (TRACING / f"events/lab/{name}/trigger").write_text("hist:keys=common_type:vals=bytes")
-            except OSError as error:
-                raise SystemExit(f"probe of {function}: {error.strerror}") from None
-            self.kinds[name] = kind
 
-    def sums(self):
-        """kind -> bytes so far."""
-        result = dict.fromkeys((COPY, ZERO, SUM), 0)
-        for name, kind in self.kinds.items():
-            text = (TRACING / f"events/lab/{name}/hist").read_text()
-            result[kind] += sum(int(n) for n in re.findall(r"bytes: +(\d+)", text))
-        return result
-
-    def close(self):
-        """Removes all of it."""
-        for name in self.kinds:
-            (TRACING / f"events/lab/{name}/trigger").write_text("!hist:keys=common_type:vals=bytes")
-        (TRACING / "kprobe_events").write_text("")
+def counted():
+    """Bytes so far of each kind, as the module lab_count has seen them."""
+    folder = pathlib.Path("/sys/module/lab_count/parameters")
+    return {kind: int((folder / kind).read_text()) for kind in KINDS}
 
 
 def cell(program, transport, workload, path):
@@ -167,13 +126,15 @@ def cell(program, transport, workload, path):
         if n2 <= n1:
             raise SystemExit(f"{transport} {workload}: {n2} in {long} s and {n1} in {short} s")
         values.append((i2 - i1) / (n2 - n1))
-    counting = Counting()
-    try:
-        (_, n1), first = measure(program, transport, workload, short), counting.sums()
-        (_, n2), second = measure(program, transport, workload, long), counting.sums()
-    finally:
-        counting.close()
-    each = {f"{k}_bytes_per_{unit}": round((second[k] - 2 * first[k]) / (n2 - n1), 4) for k in first}
+    # Apart from the rest: to count takes time.
+    sh("insmod", COUNT)
+    sums, amounts = [counted()], []
+    for seconds in SECONDS[workload]:
+        amounts.append(measure(program, transport, workload, seconds)[1])
+        sums.append(counted())
+    sh("rmmod", "lab_count")
+    each = {f"{k}_bytes_per_{unit}":
+            round((sums[2][k] - 2 * sums[1][k] + sums[0][k]) / (amounts[1] - amounts[0]), 4) for k in KINDS}
     return {"path": path, "workload": workload, "transport": transport,
             f"instructions_per_{unit}": round(statistics.median(values), 4), "min": round(min(values), 4),
             "max": round(max(values), 4), "n": REPEATS} | each
@@ -183,7 +144,8 @@ def main(folder):
     """All of the job."""
     job = json.loads((folder / "job.json").read_text())
     # From memory: a file of the host's would be read in real time.
-    program = shutil.copy(job["program"], "/dev/shm/dblp-perf")
+    program = shutil.copy(folder / "dblp-perf", "/dev/shm/dblp-perf")
+    shutil.copy(folder / "lab_count.ko", COUNT)
     for name in ("tcp_bbr", "tcp_dctcp", "sctp"):
         subprocess.run(["modprobe", name], capture_output=True, check=False)
     result = []

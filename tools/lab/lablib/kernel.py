@@ -36,6 +36,9 @@ powerpc riscv s390 sh sparc xtensa""".split()
 _UNUSED_DRIVERS = """drivers/gpu drivers/net/ethernet drivers/net/wireless drivers/media drivers/staging
 drivers/infiniband drivers/scsi drivers/usb drivers/iio sound""".split()
 
+# Modules of the lab itself, and where they are.
+_OWN = {"sch_lablink": "link", "lab_count": "count"}
+
 # What is edited in the source: (file, old, new), each exactly once.
 _RANDOM_OLD = "\treturn getrandom(buf, len, flags);\n"
 _RANDOM_NEW = """\tstatic unsigned long long state;
@@ -272,8 +275,8 @@ def _link(files, out):
 
 
 def _module_files(name):
-    if name == "sch_lablink":
-        return [(p.name, p) for p in (LAB / "link").iterdir() if p.name == "Kbuild" or p.suffix in (".c", ".h")]
+    if name in _OWN:
+        return [(p.name, p) for p in (LAB / _OWN[name]).iterdir() if p.name == "Kbuild" or p.suffix in (".c", ".h")]
     files = [TREE / "Kbuild"]
     for top in ("kernel", "include/uapi"):
         files += [p for p in (TREE / top).rglob("*") if p.suffix in (".c", ".h") or p.name == "Kbuild"]
@@ -281,15 +284,25 @@ def _module_files(name):
     return [(p.relative_to(TREE), p) for p in files if not skipped & set(p.relative_to(TREE).parts)]
 
 
-def module(folder, name, jobs):
+def stock_headers(name):
+    """(folder of one of Debian's kernels as tools/setup unpacked it, its headers)."""
+    folder = cache() / "kernel" / name / "current"
+    headers = list(folder.glob("usr/src/linux-headers-*-amd64"))
+    if not headers:
+        raise LabError(f"there is no kernel {name}: run tools/setup build vm")
+    return folder.resolve(), headers[0]
+
+
+def module(folder, name, jobs, build=None):
     """Builds one module for that kernel; returns the .ko."""
     out = TREE / "build/lab/module" / f"{folder.name}" / name
+    where = [str(folder / "build"), "ARCH=um"] if build is None else [str(build)]
     out.mkdir(parents=True, exist_ok=True)
     log = out / "log"
     with _lock(out / "lock"):
         log.unlink(missing_ok=True)
         _link(_module_files(name), out)
-        _run(["make", "-C", str(folder / "build"), "ARCH=um", f"M={out}", f"-j{jobs}", "modules"], log)
+        _run(["make", "-C", *where, f"M={out}", f"-j{jobs}", "modules"], log)
     return out / f"{name}.ko"
 
 
