@@ -77,8 +77,9 @@ def _probes(plan):
 
 def _sysctls(plan, transport):
     """What the hosts' stacks are told; (per host, for all)."""
-    bdp = max(p.steps[0].rate for p in plan.ports) / 8 * 2 * max(p.steps[0].delay for p in plan.ports) / 1e9
-    most = max(16 << 20, 4 * int(bdp))
+    rate = min(max(p.steps[0].rate for p in plan.ports if p.kind == kind) for kind in {p.kind for p in plan.ports})
+    bdp = rate / 8 * 2 * max(p.steps[0].delay for p in plan.ports) / 1e9
+    most = min(max(16 << 20, 4 * int(bdp)), (1 << 31) - 1)
     hosts = {
         "net.ipv4.tcp_rmem": f"4096 131072 {most}",
         "net.ipv4.tcp_wmem": f"4096 65536 {most}",

@@ -80,22 +80,23 @@ def run(name, jobs, publish, out=None):
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    (folder / "README.md").write_text(_readme(name, data, folder, day))
+    (folder / "README.rst").write_text(_readme(name, data, folder, day))
     print(f"suite folder: {folder}")
 
 
 def _readme(name, data, folder, day):
     """What was run and what came out, as a page beside the figures."""
     first = json.loads((folder / next(iter(data["run"])) / "manifest.json").read_text())
-    lines = [f"# {name}: {data.get('title', '')}", "", f"`tools/lab/lab suite {name} --publish` on {day:%Y-%m-%d}; "
-             f"kernel {first['kernel']['version']}, commit {first['revision']['commit']}"
-             + (" with changes" if first["revision"]["changes"] else "")
-             + ". Times are medians over the seeds; see Documentation/design/lab.rst.", ""]
+    title = f"{name}: {data.get('title', '')}"
+    lines = [".. SPDX-License-Identifier: GPL-2.0", "", "=" * len(title), title, "=" * len(title), "",
+             f"``tools/lab/lab suite {name} --publish`` on {day:%Y-%m-%d}; kernel {first['kernel']['version']}, commit "
+             f"{first['revision']['commit']}" + (" with changes" if first["revision"]["changes"] else "") + ".",
+             "Times are medians over the seeds; see ``Documentation/design/lab.rst``.", ""]
     for key, table in data.get("plot", {}).items():
-        lines += [f"![{table.get('title', key)}]({key}.svg)", ""]
+        lines += [f".. figure:: {key}.svg", "", f"   {table.get('title', key)}", ""]
     for key in data["run"]:
-        lines += [f"## {key}", "", "| " + " | ".join(runs.COLUMNS) + " |", "|" + " --- |" * len(runs.COLUMNS)]
-        lines += ["| " + " | ".join(row) + " |" for row in runs.table(runs.read(folder / key))]
+        lines += [key, "-" * len(key), "", ".. csv-table::", "   :header-rows: 1", "", "   " + ",".join(runs.COLUMNS)]
+        lines += ["   " + ",".join(row) for row in runs.table(runs.read(folder / key))]
         lines.append("")
     return "\n".join(lines)
 
