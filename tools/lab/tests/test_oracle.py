@@ -64,12 +64,12 @@ class Groups(unittest.TestCase):
         self.assertAlmostEqual(got, 8 * 1000 * WIRE / 1e9 + 50e-6, delta=2 * WIRE / 1e9)
 
     def test_ring_moves_each_part_around_twice(self):
-        got = limit("test=ring", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", name="allreduce")
+        got = limit("test=ring", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", "hosts=8", name="allreduce")
         steps = 14
         self.assertAlmostEqual(got, steps * (100 * WIRE / 1e9 + WIRE / 1e9 + 50e-6), delta=1e-9)
 
     def test_transpose_is_bound_by_the_busiest_port(self):
-        got = limit("test=transpose", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", name="allreduce")
+        got = limit("test=transpose", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", "hosts=8", name="allreduce")
         self.assertAlmostEqual(got, 2 * (7 * 100 * WIRE / 1e9 + WIRE / 1e9 + 50e-6), delta=1e-9)
 
 
