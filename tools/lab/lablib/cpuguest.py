@@ -93,7 +93,7 @@ def measure(program, transport, workload, seconds):
     done = subprocess.run(
         [program, "-H", "10.0.0.2", "-p", PORT, "-B", "10.0.0.1", "-t", TEST[workload], "-T", transport, "-J",
          "--jitter-us", "0", "--seed", "1", "--", "-H", "10.1.0.2", "-L", "10.1.0.1", "-l", str(seconds),
-         "-m", MESSAGE[workload]], capture_output=True, text=True, preexec_fn=inside("a"), check=False)
+         "-m", MESSAGE[workload], "--no-verify"], capture_output=True, text=True, preexec_fn=inside("a"), check=False)
     spent = busy_ns() - before
     if done.returncode:
         raise SystemExit(f"{transport} {workload}: {done.stderr.strip().splitlines()[-1:]}")
@@ -103,7 +103,7 @@ def measure(program, transport, workload, seconds):
 
 def amount(output, workload):
     """What was done, as dblp-perf says."""
-    return output["end"]["bytes"] if workload == "stream" else output["end"]["exchanges"]
+    return output["end"]["bytes"] if workload == "stream" else output["end"]["messages"]
 
 
 KINDS = ("copied", "cleared", "summed")

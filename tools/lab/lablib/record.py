@@ -69,7 +69,7 @@ def _merge(clients):
     for parts in zip(*clients):
         merged.append({
             "start_ns": min(p["start_ns"] for p in parts), "end_ns": max(p["end_ns"] for p in parts),
-            **{k: sum(p.get(k, 0) for p in parts)
+            **{k: sum(p.get(k) or 0 for p in parts)
                for k in ("bytes", "delivered_bytes", "missing_bytes", "retransmitted_bytes")},
         })
     return merged
@@ -95,7 +95,7 @@ def _streams(plan, raw, base, flows):
     limit = oracle.streams(plan, flows, [e["bytes"] for e in ends])
     return base | {
         "time_s": seconds, "p50_s": None, "p99_s": None, "max_s": None, "limit_s": limit, "ratio": seconds / limit,
-        "rounds": 1, "retransmitted_bytes": sum(e.get("retransmitted_bytes", 0) for e in ends),
+        "rounds": 1, "retransmitted_bytes": sum(e.get("retransmitted_bytes") or 0 for e in ends),
         "goodput_mbps": total * 8 / seconds / 1e6, "share": limit / seconds,
         "jain": jain([e["bytes"] / e["seconds"] for e in ends]),
     }
