@@ -16,6 +16,8 @@ from .errors import LabError
 LAB = pathlib.Path(__file__).resolve().parent.parent
 WALL_LIMIT_S = 900
 PROBES = 12
+# The module's own buffer sizes: smallest, usual, largest (kernel/sysctl.c).
+DBLP_BUFFER = (1 << 16, 1 << 27, (1 << 30) - (1 << 20))
 # Time stands still while the CPU works.
 CLOCK = "time-travel=inf-cpu"
 
@@ -75,7 +77,7 @@ def _probes(plan):
     return result
 
 
-def _sysctls(plan, transport):
+def _sysctls(plan, s, transport):
     """What the hosts' stacks are told; (per host, for all)."""
     rate = min(max(p.steps[0].rate for p in plan.ports if p.kind == kind) for kind in {p.kind for p in plan.ports})
     bdp = rate / 8 * 2 * max(p.steps[0].delay for p in plan.ports) / 1e9
@@ -91,6 +93,11 @@ def _sysctls(plan, transport):
         # The queue of the guest's CPU stands for nothing in the experiment.
         "net.core.netdev_max_backlog": 1_000_000,
     }
+    if transport.module:
+        # Whole messages must fit, and what keeping them costs.
+        least, usual, largest = DBLP_BUFFER
+        size = f"{least} {min(max(usual, 4 * s['bytes'], 4 * int(bdp)), largest)} {largest}"
+        everyone |= {"net.dblp.rmem": size, "net.dblp.wmem": size}
     return hosts, everyone
 
 
@@ -104,7 +111,7 @@ def job(experiment, machine):
     modules = [[str(machine.lablink)]]
     if transport.module:
         modules.append([str(machine.dblp)])
-    hosts, everyone = _sysctls(plan, transport)
+    hosts, everyone = _sysctls(plan, s, transport)
     signals = []
     if s["pause_host"] and s["pause_ms"]:
         start = round(s["pause_at_ms"] * 1e6)
@@ -121,11 +128,12 @@ def job(experiment, machine):
     }
 
 
-def _memory(plan):
-    """Bytes for the guest: itself, its hosts, and what can be on the way."""
+def _memory(plan, s):
+    """Bytes for the guest: itself, its hosts, their messages, and what can be on the
+    way. What is not touched costs nothing, and a transport takes its share of it."""
     flight = sum(p.steps[0].rate / 8 * p.steps[0].delay / 1e9 + p.queue_packets * p.mtu + p.queue_bytes
                  for p in plan.ports)
-    return (600 << 20) + plan.hosts * (24 << 20) + 8 * int(flight)
+    return (1 << 30) + plan.hosts * ((24 << 20) + 4 * s["bytes"]) + 8 * int(flight)
 
 
 def _stop(process):
@@ -171,7 +179,7 @@ def run(experiment, machine, wall_limit=WALL_LIMIT_S, keep=None):
         folder = pathlib.Path(name)
         (folder / "job.json").write_text(json.dumps(order))
         try:
-            raw = boot(machine, folder, _memory(plan), experiment.chance(), wall_limit)
+            raw = boot(machine, folder, _memory(plan, experiment.settings), experiment.chance(), wall_limit)
             return record.make(experiment, plan, raw), raw
         except LabError as error:
             if keep:
