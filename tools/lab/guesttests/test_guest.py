@@ -49,7 +49,8 @@ class Proof(unittest.TestCase):
             port["steps"] = data.hex()
 
     def test_rate(self):
-        self.refused("arrives after", lambda order: self._step(order, 8, "=Q", lambda rate: rate * 99 // 100))
+        self.refused("arrives after", lambda order: self._step(order, 8, "=Q", lambda rate: rate * 9 // 10))
+        self.refused("packets took", lambda order: self._step(order, 8, "=Q", lambda rate: rate * 999 // 1000))
 
     def test_delay(self):
         self.refused("arrives after", lambda order: self._step(order, 16, "=I", lambda delay: delay * 102 // 100))
@@ -67,7 +68,7 @@ class Proof(unittest.TestCase):
 
     def test_clock(self):
         what, machine = experiment()
-        for clock, text in (("time-travel", "time passes while the CPU works|took [0-9]+ ns"), ("quiet", "the clock is")):
+        for clock, text in (("time-travel", "clock counts the CPU's work"), ("quiet", "the clock is")):
             with self.subTest(clock=clock), mock.patch.object(runner, "CLOCK", clock), \
                     self.assertRaisesRegex(LabError, text):
                 runner.run(what, machine)
