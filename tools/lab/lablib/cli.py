@@ -80,7 +80,7 @@ def _plot(args):
 
 
 def _suite(args):
-    suite.run(args.name, args.jobs, args.publish, args.out)
+    suite.run(args.name, args.jobs, args.publish, args.out, _seeds(args.seed))
 
 
 def _cpu(args):
@@ -135,6 +135,7 @@ def _parser():
     sub.add_argument("--log", action="store_true", help="y axis in powers of ten")
     sub = add("suite", _suite, "run several scenarios and draw their figures")
     sub.add_argument("name")
+    sub.add_argument("--seed", metavar="N,N", help="instead of those that the suite and its scenarios name")
     sub.add_argument("--publish", action="store_true", help="into Documentation/results")
     sub.add_argument("--out", metavar="FOLDER", help="folder (default: a new one in build/lab/runs)")
     add_jobs(sub)

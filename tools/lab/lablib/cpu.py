@@ -54,7 +54,8 @@ def run(words, name, paths, workloads, module=None):
         (pathlib.Path(folder) / "job.json").write_text(json.dumps(order))
         command += ["--out", folder, "--cwd", str(kernel.LAB), "--", "/usr/bin/python3", "-B", "-s", "-m",
                     "lablib.cpuguest", folder]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # What the guest prints is how far it is.
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE,
                               text=True, check=False)
         result = pathlib.Path(folder) / "result.json"
         if done.returncode or not result.exists():

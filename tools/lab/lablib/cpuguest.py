@@ -19,7 +19,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 PORT = "12865"
 REPEATS = 3
-SECONDS = {"stream": (0.1, 0.3), "rr64": (0.05, 0.15)}
+SECONDS = {"stream": (0.05, 0.2), "rr64": (0.03, 0.12)}
 MESSAGE = {"stream": "1048576", "rr64": "64"}
 TEST = {"stream": "STREAM", "rr64": "RR"}
 COUNT = "/dev/shm/lab_count.ko"
@@ -117,6 +117,7 @@ def counted():
 
 def cell(program, transport, workload, path):
     """The record of one combination."""
+    print(f"{path} {workload} {transport}", flush=True)
     short, long = SECONDS[workload]
     unit = "byte" if workload == "stream" else "exchange"
     measure(program, transport, workload, short)  # loads modules, fills caches
