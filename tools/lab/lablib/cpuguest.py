@@ -91,12 +91,13 @@ def measure(program, transport, workload, seconds):
     """(instructions, bytes or exchanges) of one run."""
     before = busy_ns()
     done = subprocess.run(
-        [program, "-H", "10.0.0.2", "-p", PORT, "-B", "10.0.0.1", "-t", TEST[workload], "-T", transport, "-J",
+        ["timeout", "60", program, "-H", "10.0.0.2", "-p", PORT, "-B", "10.0.0.1", "-t", TEST[workload], "-T", transport, "-J",
          "--jitter-us", "0", "--seed", "1", "--", "-H", "10.1.0.2", "-L", "10.1.0.1", "-l", str(seconds),
          "-m", MESSAGE[workload], "--no-verify"], capture_output=True, text=True, preexec_fn=inside("a"), check=False)
     spent = busy_ns() - before
     if done.returncode:
-        raise SystemExit(f"{transport} {workload}: {done.stderr.strip().splitlines()[-1:]}")
+        words = "no end within 60 s of virtual time" if done.returncode == 124 else done.stderr.strip().splitlines()[-1:]
+        raise SystemExit(f"{transport} {workload}: {words}")
     output = json.loads(done.stdout)
     return spent, amount(output, workload)
 
@@ -135,7 +136,7 @@ def cell(program, transport, workload, path):
         sums.append(counted())
     sh("rmmod", "lab_count")
     each = {f"{k}_bytes_per_{unit}":
-            round((sums[2][k] - 2 * sums[1][k] + sums[0][k]) / (amounts[1] - amounts[0]), 4) for k in KINDS}
+            round((sums[2][k] - 2 * sums[1][k] + sums[0][k]) / (amounts[1] - amounts[0]), 4) + 0.0 for k in KINDS}
     return {"path": path, "workload": workload, "transport": transport,
             f"instructions_per_{unit}": round(statistics.median(values), 4), "min": round(min(values), 4),
             "max": round(max(values), 4), "n": REPEATS} | each
