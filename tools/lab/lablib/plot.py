@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Figures from run folders; they are only read."""
 
+import itertools
 import pathlib
 import statistics
 
@@ -41,13 +42,21 @@ def _pyplot():
     return pyplot
 
 
+def _word(name, value):
+    """A setting in a legend; a list says how often each entry comes."""
+    if isinstance(value, (list, tuple)):
+        runs_of = [(v, len(list(group))) for v, group in itertools.groupby(value)]
+        value = "+".join(f"{v}" + (f" (x{n})" if n > 1 else "") for v, n in runs_of)
+    return "" if value in (None, "", []) else f"{name} {value}"
+
+
 def _lines(records, x):
     """line name -> x -> records; what is swept besides x makes lines of its own."""
     others = sorted({k for r in records for k in r["point"] if k != x})
     others = [k for k in others if len({str(r["point"].get(k)) for r in records}) > 1]
     lines = {}
     for record in records:
-        extra = ", ".join(f"{LABELS.get(k, k)} {record['point'].get(k)}" for k in others)
+        extra = ", ".join(filter(None, (_word(k, record["point"].get(k)) for k in others)))
         name = record["transport"] + (f", {extra}" if extra else "")
         lines.setdefault(name, {}).setdefault(record["point"][x], []).append(record)
     return lines
@@ -84,8 +93,9 @@ def draw(records, out, x=None, y="time_s", log=False, title=None):
     else:
         axes.set_ylim(bottom=0)
     seeds = max(len(p) for line in lines.values() for p in line.values())
-    axes.set_title(f"{title or records[0]['scenario']}: median and range of {seeds} seeds", fontsize=9)
-    axes.legend(fontsize=8)
+    axes.set_title(f"{title or records[0]['scenario']}: " + (
+        f"median and range of {seeds} seeds" if seeds > 1 else "one seed"), fontsize=9)
+    axes.legend(fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
     figure.savefig(out, format="svg", metadata={"Date": None})
     pyplot.close(figure)
 
