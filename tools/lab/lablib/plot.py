@@ -19,6 +19,7 @@ LABELS = {
 LIMITS = {"time_s": lambda r: r["limit_s"], "ratio": lambda r: 1.0,
           "p50_s": lambda r: r["limit_s"] and r["limit_s"] / r["rounds"]}
 LIMITS |= {"p99_s": LIMITS["p50_s"], "max_s": LIMITS["p50_s"], "share": lambda r: 1.0, "jain": lambda r: 1.0}
+IDEALS = {"share": "the whole link", "jain": "all equal"}
 MARKERS = "osv^D<>p*X"
 
 
@@ -91,7 +92,7 @@ def draw(records, out, x=None, y="time_s", log=False, title=None):
     if log:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.05)
     seeds = max(len(p) for line in lines.values() for p in line.values())
     axes.set_title(f"{title or records[0]['scenario']}: " + (
         f"median and range of {seeds} seeds" if seeds > 1 else "one seed"), fontsize=9)
@@ -119,7 +120,7 @@ def _draw_limits(axes, lines, colours, y, at):
     for i, (own, colour) in enumerate(zip(limits, colours)):
         xs = sorted(own, key=at.get)
         axes.plot([at[v] for v in xs], [own[v] for v in xs], color=colour, linestyle="--", linewidth=1,
-                  label="physical limit" + (" (of the same colour)" if len(limits) > 1 else "") if i == 0 else None)
+                  label=IDEALS.get(y, "physical limit") + (" (of the same colour)" if len(limits) > 1 else "") if i == 0 else None)
 
 
 def run(names, out, x, y, log):
