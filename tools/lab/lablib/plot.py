@@ -117,10 +117,11 @@ def _draw_limits(axes, lines, colours, y, at):
         return
     if all(len(values) == 1 for values in joined.values()):
         limits, colours = [{v: min(values) for v, values in joined.items()}], ["black"]
+    label = IDEALS.get(y, "physical limit") + (" (of the same colour)" if len(limits) > 1 else "")
     for i, (own, colour) in enumerate(zip(limits, colours)):
         xs = sorted(own, key=at.get)
         axes.plot([at[v] for v in xs], [own[v] for v in xs], color=colour, linestyle="--", linewidth=1,
-                  label=IDEALS.get(y, "physical limit") + (" (of the same colour)" if len(limits) > 1 else "") if i == 0 else None)
+                  label=label if i == 0 else None)
 
 
 def run(names, out, x, y, log):
