@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs one experiment in a guest, and makes its record out of what comes back."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -136,13 +137,25 @@ def _memory(plan, s):
     return (1 << 30) + plan.hosts * ((24 << 20) + 4 * s["bytes"]) + 8 * int(flight)
 
 
+_running = set()
+
+
+def stop_all():
+    """Ends all guests: who runs them is told that they ended."""
+    for process in list(_running):
+        _kill(process)
+
+
+def _kill(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _stop(process):
     """Ends a guest and all processes of its own session."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    _kill(process)
     process.wait()
+    _running.discard(process)
 
 
 def boot(machine, folder, memory, chance, wall_limit):
@@ -155,6 +168,7 @@ def boot(machine, folder, memory, chance, wall_limit):
     with (folder / "console").open("wb") as console:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
                                    env=environment, start_new_session=True)
+        _running.add(process)
         try:
             process.wait(wall_limit)
         except subprocess.TimeoutExpired:

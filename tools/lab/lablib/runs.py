@@ -162,6 +162,10 @@ def run(request, jobs, out=None):
         futures = [pool.submit(one, e) for e in experiments]
         try:
             results = [f.result() for f in futures]
+        except KeyboardInterrupt:
+            stop.set()
+            runner.stop_all()
+            raise
         except BaseException:
             stop.set()
             # The first that failed, not the first that was told to stop.
