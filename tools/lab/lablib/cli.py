@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 
-from . import compare, kernel, plot, runner, runs, scenario, schema, suite, transports
+from . import compare, cpu, kernel, plot, runner, runs, scenario, schema, suite, transports
 from .errors import LabError
 
 EPILOG = """examples:
@@ -46,11 +46,18 @@ def _seeds(text):
         raise LabError(f"--seed {text}: not whole numbers with commas between them") from None
 
 
+def _check_json(args):
+    """Before hours are spent on what cannot be written."""
+    if args.json and not pathlib.Path(args.json).parent.is_dir():
+        raise LabError(f"--json {args.json}: no such folder")
+
+
 def _run(args):
+    _check_json(args)
     request = runs.Request(
         scenario=args.scenario, transports=transports.parse(args.transport) if args.transport else None,
         seeds=_seeds(args.seed), sets=scenario.parse_sets(args.set), quick=args.quick,
-        wall_limit=args.wall)
+        wall_limit=args.wall, module=args.module)
     folder, records = runs.run(request, args.jobs, args.out)
     runs.print_table(records)
     print(f"run folder: {folder}")
@@ -73,7 +80,16 @@ def _plot(args):
 
 
 def _suite(args):
-    suite.run(args.name, args.jobs, args.publish)
+    suite.run(args.name, args.jobs, args.publish, args.out, _seeds(args.seed))
+
+
+def _cpu(args):
+    _check_json(args)
+    words = transports.parse(args.transport)
+    records = cpu.run(words, args.kernel, args.path.split(","), args.workload.split(","), args.module)
+    cpu.print_table(records)
+    if args.json:
+        runs.write_json(pathlib.Path(args.json), records)
 
 
 def _parser():
@@ -100,6 +116,7 @@ def _parser():
     sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE]",
                      help="change a setting, or sweep it; entries of a list are joined by +")
     sub.add_argument("--quick", action="store_true", help="only the scenario's quick points")
+    sub.add_argument("--module", metavar="FILE", help="instead of the dblp.ko of this tree, which is built if need be")
     sub.add_argument("--json", metavar="FILE", help="write the results there too")
     sub.add_argument("--wall", type=float, default=runner.WALL_LIMIT_S, metavar="S",
                      help="real seconds that one guest may take (default: %(default)s)")
@@ -118,8 +135,19 @@ def _parser():
     sub.add_argument("--log", action="store_true", help="y axis in powers of ten")
     sub = add("suite", _suite, "run several scenarios and draw their figures")
     sub.add_argument("name")
+    sub.add_argument("--seed", metavar="N,N", help="instead of those that the suite and its scenarios name")
     sub.add_argument("--publish", action="store_true", help="into Documentation/results")
+    sub.add_argument("--out", metavar="FOLDER", help="folder (default: a new one in build/lab/runs)")
     add_jobs(sub)
+    sub = add("cpu", _cpu, "count the instructions that transports cost, on a stock kernel")
+    sub.add_argument("--transport", metavar="A,B", default="dblp,tcp-cubic,tcp-bbr,sctp", help="default: %(default)s")
+    sub.add_argument("--kernel", default="6.12", help="6.1 or 6.12 (default: %(default)s)")
+    sub.add_argument("--path", metavar="P,P", default=",".join(cpu.PATHS),
+                     help="gso: bursts stay whole; nic: they are cut and joined as by a card that cannot (default: both)")
+    sub.add_argument("--workload", metavar="W,W", default=",".join(cpu.WORKLOADS),
+                     help="stream, and rr64: 64 bytes there and back (default: both)")
+    sub.add_argument("--module", metavar="FILE", help="instead of the dblp.ko that was built here")
+    sub.add_argument("--json", metavar="FILE", help="write the results there too")
     return parser
 
 

@@ -87,6 +87,9 @@ def assert_clock():
     source = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
     if source != "time-travel-clock":
         raise LabError(f"the clock is {source}: the guest is not in virtual time")
+    # A short while of work may not show that time passes meanwhile.
+    if "time-travel=inf-cpu" not in pathlib.Path("/proc/cmdline").read_text().split():
+        raise LabError("the guest's clock counts the CPU's work")
     config = gzip.decompress(pathlib.Path("/proc/config.gz").read_bytes()).decode()
     if "\nCONFIG_HZ=250\n" not in config:
         raise LabError("the kernel has not HZ=250")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds the guest's kernel, once, and the modules for it.
 
-Everything is in CACHE/lab/VERSION-HASH, where HASH covers our options and edits:
-    source.deb  Debian's source package
+Debian's source package is in CACHE/source, where tools/setup may have left it.
+Everything else is in CACHE/lab/VERSION-HASH, where HASH covers our options and
+edits:
     source/     unpacked, without what User-Mode Linux cannot use, and edited
     build/      object files; build/linux is the kernel
     complete    present when all is there
@@ -34,6 +35,9 @@ _UNUSED_ARCHES = """alpha arc arm arm64 csky hexagon ia64 loongarch m68k microbl
 powerpc riscv s390 sh sparc xtensa""".split()
 _UNUSED_DRIVERS = """drivers/gpu drivers/net/ethernet drivers/net/wireless drivers/media drivers/staging
 drivers/infiniband drivers/scsi drivers/usb drivers/iio sound""".split()
+
+# Modules of the lab itself, and where they are.
+_OWN = {"sch_lablink": "link", "lab_count": "count"}
 
 # What is edited in the source: (file, old, new), each exactly once.
 _RANDOM_OLD = "\treturn getrandom(buf, len, flags);\n"
@@ -121,32 +125,21 @@ def _run(argv, log, **options):
         raise LabError(f"{argv[0]} failed (above), log in {log}")
 
 
-def _version():
-    """The version of the source package that apt would fetch."""
-    done = subprocess.run(["apt-cache", "policy", PACKAGE], capture_output=True, text=True, check=False)
-    match = re.search(r"Candidate: (\d\S*)", done.stdout)
-    if not match:
-        raise LabError(f"the archive has no {PACKAGE}: run apt-get update, and see that bookworm is in its sources")
-    return match.group(1)
-
-
-def _fetch(folder, version):
-    """The source package, from the cache if tools/setup left it there."""
-    deb = folder / "source.deb"
-    if deb.exists():
-        return deb
-    for old in cache().glob(f"source/{PACKAGE}_{version}_*.deb"):
-        shutil.copy(old, folder / "part.deb")
-        (folder / "part.deb").rename(deb)
-        return deb
-    say(f"fetching {PACKAGE} {version} (130 MB)")
-    part = folder / "download"
+def _fetch(log):
+    """The source package: the one at hand, or the newest of the archive."""
+    store = cache() / "source"
+    found = sorted(store.glob(f"{PACKAGE}_*.deb"), key=lambda p: p.stat().st_mtime)
+    if found:
+        return found[-1]
+    say(f"fetching {PACKAGE} (130 MB)")
+    part = cache() / "lab/download"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-    _run(["apt-get", "-q", "-q", "-o", f"APT::Sandbox::User={user}", "download", f"{PACKAGE}={version}"],
-         folder / "log", cwd=part)
-    next(part.glob("*.deb")).rename(deb)
+    _run(["apt-get", "-q", "-q", "-o", f"APT::Sandbox::User={user}", "download", PACKAGE], log, cwd=part)
+    [deb] = part.glob("*.deb")
+    store.mkdir(exist_ok=True)
+    deb = deb.rename(store / deb.name)
     part.rmdir()
     return deb
 
@@ -231,13 +224,14 @@ def build(jobs):
     if missing:
         raise LabError(f"{', '.join(missing)} missing: run tools/setup lab")
     start = time.monotonic()
-    version = _version()
-    folder = cache() / "lab" / f"{version}-{fingerprint()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder / "lock"):
-        if (folder / "complete").exists():
-            return folder
-        deb = _fetch(folder, version)
+    store = cache() / "lab"
+    store.mkdir(parents=True, exist_ok=True)
+    with _lock(store / "lock"):
+        if done := current():
+            return done
+        deb = _fetch(store / "log")
+        folder = store / f"{deb.name.split('_')[1]}-{fingerprint()}"
+        folder.mkdir(exist_ok=True)
         _unpack(folder, deb)
         (folder / "build").mkdir(exist_ok=True)
         if not (folder / "build/.config").exists():
@@ -245,8 +239,7 @@ def build(jobs):
         _check_config(folder)
         _compile(folder, jobs)
         (folder / "complete").touch()
-        deb.unlink()
-    say(f"kernel {version} is ready after {time.monotonic() - start:.0f} s: {folder}/build/linux")
+    say(f"kernel {folder.name} is ready after {time.monotonic() - start:.0f} s: {folder}/build/linux")
     return folder
 
 
@@ -282,8 +275,8 @@ def _link(files, out):
 
 
 def _module_files(name):
-    if name == "sch_lablink":
-        return [(p.name, p) for p in (LAB / "link").iterdir() if p.name == "Kbuild" or p.suffix in (".c", ".h")]
+    if name in _OWN:
+        return [(p.name, p) for p in (LAB / _OWN[name]).iterdir() if p.name == "Kbuild" or p.suffix in (".c", ".h")]
     files = [TREE / "Kbuild"]
     for top in ("kernel", "include/uapi"):
         files += [p for p in (TREE / top).rglob("*") if p.suffix in (".c", ".h") or p.name == "Kbuild"]
@@ -291,15 +284,25 @@ def _module_files(name):
     return [(p.relative_to(TREE), p) for p in files if not skipped & set(p.relative_to(TREE).parts)]
 
 
-def module(folder, name, jobs):
+def stock_headers(name):
+    """(folder of one of Debian's kernels as tools/setup unpacked it, its headers)."""
+    folder = cache() / "kernel" / name / "current"
+    headers = list(folder.glob("usr/src/linux-headers-*-amd64"))
+    if not headers:
+        raise LabError(f"there is no kernel {name}: run tools/setup build vm")
+    return folder.resolve(), headers[0]
+
+
+def module(folder, name, jobs, build=None):
     """Builds one module for that kernel; returns the .ko."""
     out = TREE / "build/lab/module" / f"{folder.name}" / name
+    where = [str(folder / "build"), "ARCH=um"] if build is None else [str(build)]
     out.mkdir(parents=True, exist_ok=True)
     log = out / "log"
     with _lock(out / "lock"):
         log.unlink(missing_ok=True)
         _link(_module_files(name), out)
-        _run(["make", "-C", str(folder / "build"), "ARCH=um", f"M={out}", f"-j{jobs}", "modules"], log)
+        _run(["make", "-C", *where, f"M={out}", f"-j{jobs}", "modules"], log)
     return out / f"{name}.ko"
 
 

@@ -135,10 +135,17 @@ def limit(plan, s, flows):
         return None
     last_change = max(step.at for port in plan.ports for step in port.steps) / 1e9
     pause = s["compute_us"] / 1e6
-    now = total = one = 0.0
+    phases = s["phase_ppm"] or (s["tolerance_ppm"],)
+    steady = {}  # tolerance -> seconds of a round in which nothing changes
+    now = total = 0.0
     for done in range(s["warm_rounds"] + s["rounds"]):
-        if done == 0 or now <= last_change:
-            one = _round(plan, s, flows, now)
+        # Warm rounds count from 0, and so do those after them.
+        tolerance = phases[(done if done < s["warm_rounds"] else done - s["warm_rounds"]) % len(phases)]
+        one = steady.get(tolerance)
+        if one is None:
+            one = _round(plan, s | {"tolerance_ppm": tolerance}, flows, now)
+            if now > last_change:
+                steady[tolerance] = one
         now += one + pause
         if done >= s["warm_rounds"]:
             total += one

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs one experiment in a guest, and makes its record out of what comes back."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -16,6 +17,10 @@ from .errors import LabError
 LAB = pathlib.Path(__file__).resolve().parent.parent
 WALL_LIMIT_S = 900
 PROBES = 12
+# The module's own buffer sizes: smallest, usual, largest (kernel/sysctl.c).
+DBLP_BUFFER = (1 << 16, 1 << 27, (1 << 30) - (1 << 20))
+# Time stands still while the CPU works.
+CLOCK = "time-travel=inf-cpu"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,10 +78,11 @@ def _probes(plan):
     return result
 
 
-def _sysctls(plan, transport):
+def _sysctls(plan, s, transport):
     """What the hosts' stacks are told; (per host, for all)."""
-    bdp = max(p.steps[0].rate for p in plan.ports) / 8 * 2 * max(p.steps[0].delay for p in plan.ports) / 1e9
-    most = max(16 << 20, 4 * int(bdp))
+    rate = min(max(p.steps[0].rate for p in plan.ports if p.kind == kind) for kind in {p.kind for p in plan.ports})
+    bdp = rate / 8 * 2 * max(p.steps[0].delay for p in plan.ports) / 1e9
+    most = min(max(16 << 20, 4 * int(bdp)), (1 << 31) - 1)
     hosts = {
         "net.ipv4.tcp_rmem": f"4096 131072 {most}",
         "net.ipv4.tcp_wmem": f"4096 65536 {most}",
@@ -88,6 +94,11 @@ def _sysctls(plan, transport):
         # The queue of the guest's CPU stands for nothing in the experiment.
         "net.core.netdev_max_backlog": 1_000_000,
     }
+    if transport.module:
+        # Whole messages must fit, and what keeping them costs.
+        least, usual, largest = DBLP_BUFFER
+        size = f"{least} {min(max(usual, 4 * s['bytes'], 4 * int(bdp)), largest)} {largest}"
+        everyone |= {"net.dblp.rmem": size, "net.dblp.wmem": size}
     return hosts, everyone
 
 
@@ -101,14 +112,14 @@ def job(experiment, machine):
     modules = [[str(machine.lablink)]]
     if transport.module:
         modules.append([str(machine.dblp)])
-    hosts, everyone = _sysctls(plan, transport)
+    hosts, everyone = _sysctls(plan, s, transport)
     signals = []
     if s["pause_host"] and s["pause_ms"]:
         start = round(s["pause_at_ms"] * 1e6)
         signals = [(start, "SIGSTOP"), (start + round(s["pause_ms"] * 1e6), "SIGCONT")]
     return plan, {
         "hosts": plan.hosts, "mtu": plan.mtu, "racks": plan.racks, "modules": modules,
-        "unload": [m[0].rpartition("/")[2].removesuffix(".ko") for m in modules[1:]],
+        "unload": ["dblp"] if transport.module else [],
         "ports": [{"ns": p.ns, "dev": p.dev, "params": lablink.pack_params(p, chance, 0).hex(),
                    "steps": lablink.pack_steps(p).hex()} for p in plan.ports],
         "sysctls": hosts, "global_sysctls": everyone, "probes": _probes(plan),
@@ -118,32 +129,46 @@ def job(experiment, machine):
     }
 
 
-def _memory(plan):
-    """Bytes for the guest: itself, its hosts, and what can be on the way."""
+def _memory(plan, s):
+    """Bytes for the guest: itself, its hosts, their messages, and what can be on the
+    way. What is not touched costs nothing, and a transport takes its share of it."""
     flight = sum(p.steps[0].rate / 8 * p.steps[0].delay / 1e9 + p.queue_packets * p.mtu + p.queue_bytes
                  for p in plan.ports)
-    return (600 << 20) + plan.hosts * (24 << 20) + 8 * int(flight)
+    return (1 << 30) + plan.hosts * ((24 << 20) + 4 * s["bytes"]) + 8 * int(flight)
+
+
+_running = set()
+
+
+def stop_all():
+    """Ends all guests: who runs them is told that they ended."""
+    for process in list(_running):
+        _kill(process)
+
+
+def _kill(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _stop(process):
     """Ends a guest and all processes of its own session."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    _kill(process)
     process.wait()
+    _running.discard(process)
 
 
 def boot(machine, folder, memory, chance, wall_limit):
     """Runs the job in a folder; returns its result or raises what went wrong."""
     argv = [str(machine.linux), f"mem={memory >> 20}M", "root=/dev/root", "rootfstype=hostfs", "ro", "quiet",
-            f"init={LAB}/guest/init", "con=null", "con0=null,fd:1", "time-travel=inf-cpu",
+            f"init={LAB}/guest/init", "con=null", "con0=null,fd:1", CLOCK,
             "time-travel-start=1000000000000000000", f"uml_dir={folder}/", "umid=uml", "panic=-1",
             f"lab_out={folder}", f"lab_tool={LAB}"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LAB_SEED": str(chance)}
     with (folder / "console").open("wb") as console:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
                                    env=environment, start_new_session=True)
+        _running.add(process)
         try:
             process.wait(wall_limit)
         except subprocess.TimeoutExpired:
@@ -168,7 +193,7 @@ def run(experiment, machine, wall_limit=WALL_LIMIT_S, keep=None):
         folder = pathlib.Path(name)
         (folder / "job.json").write_text(json.dumps(order))
         try:
-            raw = boot(machine, folder, _memory(plan), experiment.chance(), wall_limit)
+            raw = boot(machine, folder, _memory(plan, experiment.settings), experiment.chance(), wall_limit)
             return record.make(experiment, plan, raw), raw
         except LabError as error:
             if keep:

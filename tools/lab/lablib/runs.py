@@ -38,6 +38,7 @@ class Request:
     sets: dict = dataclasses.field(default_factory=dict)
     quick: bool = False
     wall_limit: float = runner.WALL_LIMIT_S
+    module: str = None  # another dblp.ko than that of this tree
 
 
 def _git(*words):
@@ -52,12 +53,18 @@ def _revision():
             "changes": hashlib.sha256(changes).hexdigest()[:16] if changes else None}
 
 
-def _machine(words, jobs):
+def _machine(words, jobs, module):
     """The kernel and the modules that these transports need."""
     folder = kernel.require()
     link = kernel.module(folder, "sch_lablink", jobs)
     needs_module = any(transports.of(w).module for w in words)
-    dblp = kernel.module(folder, "dblp", jobs) if needs_module else None
+    dblp = None
+    if needs_module and module:
+        dblp = pathlib.Path(module).resolve()
+        if not dblp.is_file():
+            raise LabError(f"--module {module}: no such file")
+    elif needs_module:
+        dblp = kernel.module(folder, "dblp", jobs)
     return runner.Machine(linux=folder / "build/linux", lablink=link, dblp=dblp), folder
 
 
@@ -66,9 +73,10 @@ def _manifest(request, experiments, machine, folder, wall):
     return {
         "schema": SCHEMA, "scenario": request.scenario, "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "wall_s": round(wall, 1), "revision": _revision(), "quick": request.quick,
-        "kernel": {"version": folder.name, "hz": 250, "clock": "time-travel=inf-cpu",
+        "kernel": {"version": folder.name, "hz": 250, "clock": runner.CLOCK,
                    "config_sha256": hashlib.sha256((folder / "build/.config").read_bytes()).hexdigest()},
-        "modules": {ko.stem: kernel.srcversion(ko) for ko in (machine.lablink, machine.dblp) if ko},
+        "modules": {name: kernel.srcversion(ko)
+                    for name, ko in (("sch_lablink", machine.lablink), ("dblp", machine.dblp)) if ko},
         "dblp_perf_sha256": hashlib.sha256(program.read_bytes()).hexdigest(),
         "host": {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version()},
         "experiments": [{"file": _file(i), "point": e.point, "transport": e.transport, "seed": e.seed,
@@ -130,7 +138,7 @@ def run(request, jobs, out=None):
     All or nothing: one that fails is an error, and there is no result.
     """
     experiments = experiments_of(request)
-    machine, kernel_folder = _machine({e.transport for e in experiments}, jobs)
+    machine, kernel_folder = _machine({e.transport for e in experiments}, jobs, request.module)
     perf.binary()
     if out and pathlib.Path(out).exists():
         raise LabError(f"{out} exists already")
@@ -154,6 +162,10 @@ def run(request, jobs, out=None):
         futures = [pool.submit(one, e) for e in experiments]
         try:
             results = [f.result() for f in futures]
+        except KeyboardInterrupt:
+            stop.set()
+            runner.stop_all()
+            raise
         except BaseException:
             stop.set()
             # The first that failed, not the first that was told to stop.

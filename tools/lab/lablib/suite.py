@@ -51,16 +51,23 @@ def _request(table):
         sets=sets, quick=table.get("quick", False))
 
 
-def run(name, jobs, publish):
+def run(name, jobs, publish, out=None, seeds=None):
     """Runs a suite. Its folder has one run folder per [run.X], and the figures."""
     data = _load(name)
     requests = {k: _request(t) for k, t in data["run"].items()}
     for request in requests.values():
+        request.seeds = seeds or request.seeds
+    for request in requests.values():
         runs.experiments_of(request)  # refuses what is wrong before the first hour is spent
     day = datetime.datetime.now(datetime.UTC)
-    folder = (RESULTS / f"{day:%Y-%m-%d}-{name}") if publish else (runs.RUNS / f"suite-{name}-{day:%Y%m%d-%H%M%S}")
+    if out:
+        folder = pathlib.Path(out)
+    elif publish:
+        folder = RESULTS / f"{day:%Y-%m-%d}-{name}"
+    else:
+        folder = runs.RUNS / f"suite-{name}-{day:%Y%m%d-%H%M%S}"
     if folder.exists():
-        raise LabError(f"{folder} exists already: published results are not changed")
+        raise LabError(f"{folder} exists already: results are not changed")
     folder.mkdir(parents=True)
     try:
         for key, request in requests.items():
@@ -75,22 +82,24 @@ def run(name, jobs, publish):
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    (folder / "README.md").write_text(_readme(name, data, folder, day))
+    (folder / "README.rst").write_text(_readme(name, data, folder, day, seeds))
     print(f"suite folder: {folder}")
 
 
-def _readme(name, data, folder, day):
+def _readme(name, data, folder, day, seeds):
     """What was run and what came out, as a page beside the figures."""
     first = json.loads((folder / next(iter(data["run"])) / "manifest.json").read_text())
-    lines = [f"# {name}: {data.get('title', '')}", "", f"`tools/lab/lab suite {name} --publish` on {day:%Y-%m-%d}; "
-             f"kernel {first['kernel']['version']}, commit {first['revision']['commit']}"
-             + (" with changes" if first["revision"]["changes"] else "")
-             + ". Times are medians over the seeds; see Documentation/design/lab.rst.", ""]
+    title = f"{name}: {data.get('title', '')}"
+    words = f" --seed {','.join(map(str, seeds))}" if seeds else ""
+    lines = [".. SPDX-License-Identifier: GPL-2.0", "", "=" * len(title), title, "=" * len(title), "",
+             f"``tools/lab/lab suite {name}{words} --publish`` on {day:%Y-%m-%d}; kernel {first['kernel']['version']}, "
+             f"commit {first['revision']['commit']}" + (" with changes" if first["revision"]["changes"] else "") + ".",
+             "Times are medians over the seeds; see ``Documentation/design/lab.rst``.", ""]
     for key, table in data.get("plot", {}).items():
-        lines += [f"![{table.get('title', key)}]({key}.svg)", ""]
+        lines += [f".. figure:: {key}.svg", "", f"   {table.get('title', key)}", ""]
     for key in data["run"]:
-        lines += [f"## {key}", "", "| " + " | ".join(runs.COLUMNS) + " |", "|" + " --- |" * len(runs.COLUMNS)]
-        lines += ["| " + " | ".join(row) + " |" for row in runs.table(runs.read(folder / key))]
+        lines += [key, "-" * len(key), "", ".. csv-table::", "   :header-rows: 1", "", "   " + ",".join(runs.COLUMNS)]
+        lines += ["   " + ",".join(row) for row in runs.table(runs.read(folder / key))]
         lines.append("")
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 /*
  * What the lab tells the queueing discipline "lablink", and what it reads back.
  * Both ends are built from one tree, so nothing here is kept compatible; the
- * other end is tools/lab/lablib/qdisc.py.
+ * other end is tools/lab/lablib/lablink.py.
  */
 #ifndef LABLINK_H
 #define LABLINK_H

@@ -57,6 +57,19 @@ class Message(unittest.TestCase):
         one = limit(f"bytes={10 * PAYLOAD}", "loss_pct=0")
         self.close(limit(f"bytes={10 * PAYLOAD}", "loss_pct=0", "rounds=7", "warm_rounds=2", "compute_us=500"), 7 * one)
 
+    def test_what_is_over_costs_later_rounds_nothing(self):
+        size = f"bytes={1000 * PAYLOAD}"
+        clean = limit(size, "loss_pct=0")
+        burst = ("loss_pct=0", "burst_pct=60", "burst_at_ms=1", "burst_ms=5")
+        first = limit(size, *burst)
+        self.assertGreater(first, clean)
+        self.close(limit(size, *burst, "rounds=4"), first + 3 * clean)
+
+    def test_phases_have_their_own_tolerance(self):
+        size = f"bytes={1000 * PAYLOAD}"
+        strict, loose = limit(size, "loss_pct=0"), limit(size, "loss_pct=0", "tolerance_ppm=500000")
+        self.close(limit(size, "loss_pct=0", "phase_ppm=0+500000+500000", "rounds=7"), 3 * strict + 4 * loose)
+
 
 class Groups(unittest.TestCase):
     def test_incast_fills_the_receivers_port(self):
@@ -64,12 +77,12 @@ class Groups(unittest.TestCase):
         self.assertAlmostEqual(got, 8 * 1000 * WIRE / 1e9 + 50e-6, delta=2 * WIRE / 1e9)
 
     def test_ring_moves_each_part_around_twice(self):
-        got = limit("test=ring", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", name="allreduce")
+        got = limit("test=ring", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", "hosts=8", name="allreduce")
         steps = 14
         self.assertAlmostEqual(got, steps * (100 * WIRE / 1e9 + WIRE / 1e9 + 50e-6), delta=1e-9)
 
     def test_transpose_is_bound_by_the_busiest_port(self):
-        got = limit("test=transpose", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", name="allreduce")
+        got = limit("test=transpose", "loss_pct=0", "rounds=1", "warm_rounds=0", "bytes=1177600", "hosts=8", name="allreduce")
         self.assertAlmostEqual(got, 2 * (7 * 100 * WIRE / 1e9 + WIRE / 1e9 + 50e-6), delta=1e-9)
 
 
