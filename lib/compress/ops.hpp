@@ -69,6 +69,7 @@ constexpr u32 kForRounding = 0;
 constexpr u32 kForStripe = 1;
 constexpr u32 kForSigns = 2;
 constexpr u32 kForStride = 3;
+constexpr u32 kForFineRounding = 4;
 
 struct Random {
   u32 key[2];
@@ -85,15 +86,22 @@ DBLP_HD Block random_block(const Random& random, u32 purpose, u32 block) {
                 random.key[1]);
 }
 
-// Eight elements share a block, 16 bits each.
-constexpr u32 kRoundingLanes = 8;
+// Stochastic rounding adds a number from (0, 1) and rounds down. Its upper 8
+// bits are each element's own: 16 elements share a block. The lower 15 bits are
+// the segment's. So the mean over rounds is exact for every element, at half a
+// block's cost for each.
+constexpr u32 kRoundingLanes = 16;
 DBLP_HD u32 rounding_bits(const Block& block, u32 element) {
-  return block.w[element % 8 / 2] >> (element % 2 * 16) & 0xffff;
+  return block.w[element % 16 / 4] >> (element % 4 * 8) & 0xff;
 }
 
-// In (0, 1), symmetric about 1/2, exact.
-DBLP_HD float rounding_offset(u32 bits16) {
-  return __builtin_fmaf(static_cast<float>(bits16), 0x1p-16F, 0x1p-17F);
+DBLP_HD float fine_rounding(const Random& random, u32 segment) {
+  const Block block = random_block(random, kForFineRounding, segment / 4);
+  return __builtin_fmaf(static_cast<float>(block.w[segment % 4] >> 17), 0x1p-23F, 0x1p-24F);
+}
+
+DBLP_HD float rounding_offset(u32 bits8, float fine) {
+  return __builtin_fmaf(static_cast<float>(bits8), 0x1p-8F, fine);
 }
 
 // Below this the largest magnitude has no usable reciprocal; all is zero then.

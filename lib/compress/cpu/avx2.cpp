@@ -18,8 +18,10 @@ namespace {
 
 inline __m256i load(const u8* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 
-void gather_256(const float* x, const float* y, const u32* groups, std::size_t count,
-                const u32* next, std::size_t next_count, float* out) {
+u32 gather_256(const float* x, const float* y, const u32* groups, std::size_t count,
+               const u32* next, std::size_t next_count, float* out) {
+  const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+  __m256i max = _mm256_setzero_si256();
   for (std::size_t g = 0; g < count; ++g) {
     if (g < next_count) {
       __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
@@ -34,13 +36,20 @@ void gather_256(const float* x, const float* y, const u32* groups, std::size_t c
     }
     _mm256_storeu_ps(out + g * kGroup, low);
     _mm256_storeu_ps(out + g * kGroup + 8, high);
+    max = _mm256_max_epi32(max, _mm256_and_si256(_mm256_castps_si256(low), magnitude));
+    max = _mm256_max_epi32(max, _mm256_and_si256(_mm256_castps_si256(high), magnitude));
   }
+  u32 keys[8];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys), max);
+  u32 key = 0;
+  for (const u32 lane : keys) key = lane > key ? lane : key;
+  return key < kNanKey ? key : kNanKey;
 }
 
-// 32 rounding numbers in order, from blocks block .. block + 3; see avx512.cpp.
+// The bytes of 4 blocks in order, for 64 elements; see avx512.cpp.
 struct Numbers {
-  __m256i low;   // 0 to 15
-  __m256i high;  // 16 to 31
+  __m256i low;   // 0 to 31
+  __m256i high;  // 32 to 63
 };
 
 Numbers numbers_256(const Random& random, u32 block) {
@@ -67,39 +76,50 @@ Numbers numbers_256(const Random& random, u32 block) {
   return {_mm256_unpacklo_epi64(first, second), _mm256_unpackhi_epi64(first, second)};
 }
 
-inline __m256i levels_256(__m256 x, __m256 inverse, __m128i bits, __m256i most, __m256i least) {
-  const __m256 offset = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(bits)),
-                                        _mm256_set1_ps(0x1p-16F), _mm256_set1_ps(0x1p-17F));
-  const __m256i q = _mm256_cvttps_epi32(_mm256_floor_ps(_mm256_fmadd_ps(x, inverse, offset)));
-  return _mm256_max_epi32(_mm256_min_epi32(q, most), least);
+struct Levels {
+  __m256 inverse;
+  __m256 fine;
+  __m256i most;   // in bytes
+  __m256i least;  // in bytes
+};
+
+inline __m256i levels_8(const float* x, __m128i bits, const Levels& by) {
+  const __m256 offset = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bits)),
+                                        _mm256_set1_ps(0x1p-8F), by.fine);
+  return _mm256_cvttps_epi32(
+      _mm256_floor_ps(_mm256_fmadd_ps(_mm256_loadu_ps(x), by.inverse, offset)));
+}
+
+inline __m256i levels_32(const float* x, __m256i bits, const Levels& by) {
+  const __m128i low = _mm256_castsi256_si128(bits);
+  const __m128i high = _mm256_extracti128_si256(bits, 1);
+  const __m256i ab =
+      _mm256_packs_epi32(levels_8(x, low, by), levels_8(x + 8, _mm_srli_si128(low, 8), by));
+  const __m256i cd =
+      _mm256_packs_epi32(levels_8(x + 16, high, by), levels_8(x + 24, _mm_srli_si128(high, 8), by));
+  // Packing works in halves: back into order.
+  const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+  const __m256i q = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
+  return _mm256_max_epi8(_mm256_min_epi8(q, by.most), by.least);
 }
 
 void quantise_256(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, i8* q) {
+                  u32 block, float fine, i8* q) {
   if (inverse == 0.0F) {
     for (std::size_t i = 0; i < n; ++i) q[i] = 0;
     return;
   }
-  const __m256 by = _mm256_set1_ps(inverse);
-  const __m256i most = _mm256_set1_epi32(levels);
-  const __m256i least = _mm256_set1_epi32(-levels);
-  const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+  const Levels by{_mm256_set1_ps(inverse), _mm256_set1_ps(fine),
+                  _mm256_set1_epi8(static_cast<char>(levels)),
+                  _mm256_set1_epi8(static_cast<char>(-levels))};
   std::size_t i = 0;
-  for (; i + 32 <= n; i += 32, block += 4) {
+  for (; i + 64 <= n; i += 64, block += 4) {
     const Numbers numbers = numbers_256(random, block);
-    const __m256i a =
-        levels_256(_mm256_loadu_ps(x + i), by, _mm256_castsi256_si128(numbers.low), most, least);
-    const __m256i b = levels_256(_mm256_loadu_ps(x + i + 8), by,
-                                 _mm256_extracti128_si256(numbers.low, 1), most, least);
-    const __m256i c = levels_256(_mm256_loadu_ps(x + i + 16), by,
-                                 _mm256_castsi256_si128(numbers.high), most, least);
-    const __m256i d = levels_256(_mm256_loadu_ps(x + i + 24), by,
-                                 _mm256_extracti128_si256(numbers.high, 1), most, least);
-    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i),
-                        _mm256_permutevar8x32_epi32(bytes, order));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i), levels_32(x + i, numbers.low, by));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i + 32),
+                        levels_32(x + i + 32, numbers.high, by));
   }
-  quantise_all(x + i, n - i, inverse, levels, random, block, q + i);
+  quantise_all(x + i, n - i, inverse, levels, random, block, fine, q + i);
 }
 
 void to_f16_256(const float* x, std::size_t n, u8* out) {
@@ -233,6 +253,7 @@ const Kernels* avx2_kernels() {
       .name = "avx2",
       .add = add,
       .subtract = subtract,
+      .list_groups = list_groups,
       .gather = gather_256,
       .scatter = scatter,
       .scatter_add = scatter_add,
@@ -247,6 +268,7 @@ const Kernels* avx2_kernels() {
       .from_bf16 = from_bf16,
       .candidates = plain_candidates_256,
       .add_candidates = add_candidates_256,
+      .flip = flip,
       .hadamard = hadamard_256,
   };
   return &kKernels;

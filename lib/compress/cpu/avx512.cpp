@@ -18,8 +18,9 @@ namespace {
 
 static_assert(kGroup == 16, "a group is one vector");
 
-void gather_512(const float* x, const float* y, const u32* groups, std::size_t count,
-                const u32* next, std::size_t next_count, float* out) {
+u32 gather_512(const float* x, const float* y, const u32* groups, std::size_t count,
+               const u32* next, std::size_t next_count, float* out) {
+  __m512i max = _mm512_setzero_si512();
   for (std::size_t g = 0; g < count; ++g) {
     if (g < next_count) {
       __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
@@ -28,15 +29,19 @@ void gather_512(const float* x, const float* y, const u32* groups, std::size_t c
     __m512 v = _mm512_loadu_ps(x + std::size_t{groups[g]} * kGroup);
     if (y != nullptr) v = _mm512_add_ps(v, _mm512_loadu_ps(y + std::size_t{groups[g]} * kGroup));
     _mm512_storeu_ps(out + g * kGroup, v);
+    max = _mm512_max_epi32(max,
+                           _mm512_and_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff)));
   }
+  const u32 key = static_cast<u32>(_mm512_reduce_max_epi32(max));
+  return key < kNanKey ? key : kNanKey;
 }
 
-// 64 rounding numbers in order, from blocks block .. block + 7. Each 64-bit
-// lane computes one block in the low halves of four registers; what collects in
-// the high halves is never read.
+// The bytes of 8 blocks in order, for 128 elements. Each 64-bit lane computes
+// one block in the low halves of four registers; what collects in the high
+// halves is never read.
 struct Numbers {
-  __m512i low;   // 0 to 31
-  __m512i high;  // 32 to 63
+  __m512i low;   // 0 to 63
+  __m512i high;  // 64 to 127
 };
 
 Numbers numbers_512(const Random& random, u32 block) {
@@ -66,59 +71,77 @@ Numbers numbers_512(const Random& random, u32 block) {
   return {_mm512_unpacklo_epi64(first, second), _mm512_unpackhi_epi64(first, second)};
 }
 
-// Levels of 16 elements, clamped.
-inline __m512i levels_512(__m512 x, __m512 inverse, __m256i bits, __m512i most, __m512i least) {
-  const __m512 offset = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(bits)),
-                                        _mm512_set1_ps(0x1p-16F), _mm512_set1_ps(0x1p-17F));
-  const __m512i q = _mm512_cvt_roundps_epi32(_mm512_fmadd_ps(x, inverse, offset),
-                                             _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  return _mm512_max_epi32(_mm512_min_epi32(q, most), least);
+struct Levels {
+  __m512 inverse;
+  __m512 fine;
+  __m512i most;   // in bytes
+  __m512i least;  // in bytes
+};
+
+inline __m512i levels_16(const float* x, __m128i bits, const Levels& by) {
+  const __m512 offset = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bits)),
+                                        _mm512_set1_ps(0x1p-8F), by.fine);
+  return _mm512_cvt_roundps_epi32(_mm512_fmadd_ps(_mm512_loadu_ps(x), by.inverse, offset),
+                                  _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+inline __m512i levels_64(const float* x, __m512i bits, const Levels& by) {
+  const __m512i ab = _mm512_packs_epi32(levels_16(x, _mm512_castsi512_si128(bits), by),
+                                        levels_16(x + 16, _mm512_extracti32x4_epi32(bits, 1), by));
+  const __m512i cd = _mm512_packs_epi32(levels_16(x + 32, _mm512_extracti32x4_epi32(bits, 2), by),
+                                        levels_16(x + 48, _mm512_extracti32x4_epi32(bits, 3), by));
+  // Packing works in quarters: back into order.
+  const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const __m512i q = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(ab, cd));
+  return _mm512_max_epi8(_mm512_min_epi8(q, by.most), by.least);
 }
 
 void quantise_512(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, i8* q) {
+                  u32 block, float fine, i8* q) {
   if (inverse == 0.0F) {
     for (std::size_t i = 0; i < n; ++i) q[i] = 0;
     return;
   }
-  const __m512 by = _mm512_set1_ps(inverse);
-  const __m512i most = _mm512_set1_epi32(levels);
-  const __m512i least = _mm512_set1_epi32(-levels);
-  for (std::size_t i = 0; i < n; i += 64, block += 8) {
+  const Levels by{_mm512_set1_ps(inverse), _mm512_set1_ps(fine),
+                  _mm512_set1_epi8(static_cast<char>(levels)),
+                  _mm512_set1_epi8(static_cast<char>(-levels))};
+  std::size_t i = 0;
+  for (; i + 128 <= n; i += 128, block += 8) {
     const Numbers numbers = numbers_512(random, block);
-    const __m256i bits[4] = {
-        _mm512_castsi512_si256(numbers.low), _mm512_extracti64x4_epi64(numbers.low, 1),
-        _mm512_castsi512_si256(numbers.high), _mm512_extracti64x4_epi64(numbers.high, 1)};
-    for (std::size_t part = 0; part < 4; ++part) {
-      const std::size_t at = i + part * 16;
-      if (at >= n) break;
-      const __mmask16 mask =
-          n - at >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1U << (n - at)) - 1);
-      _mm512_mask_cvtepi32_storeu_epi8(
-          q + at, mask,
-          levels_512(_mm512_maskz_loadu_ps(mask, x + at), by, bits[part], most, least));
-    }
+    _mm512_storeu_si512(q + i, levels_64(x + i, numbers.low, by));
+    _mm512_storeu_si512(q + i + 64, levels_64(x + i + 64, numbers.high, by));
   }
+  if (i == n) return;
+  alignas(64) float rest[128] = {};
+  __builtin_memcpy(rest, x + i, (n - i) * sizeof(float));
+  const Numbers numbers = numbers_512(random, block);
+  const std::size_t left = n - i;
+  const __mmask64 first = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+  _mm512_mask_storeu_epi8(q + i, first, levels_64(rest, numbers.low, by));
+  if (left > 64)
+    _mm512_mask_storeu_epi8(q + i + 64, (__mmask64{1} << (left - 64)) - 1,
+                            levels_64(rest + 64, numbers.high, by));
 }
 
 void to_f16_512(const float* x, std::size_t n, u8* out) {
   const __m512 most = _mm512_set1_ps(65504.0F);
-  const __m512 infinity = _mm512_set1_ps(__builtin_inff());
-  const __m512i nan = _mm512_set1_epi32(0x7e00);
-  for (std::size_t i = 0; i < n; i += 16) {
-    const __mmask16 mask =
-        n - i >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1U << (n - i)) - 1);
-    const __m512 v = _mm512_maskz_loadu_ps(mask, x + i);
-    // Finite values saturate; infinities stay.
-    const __mmask16 large = _mm512_cmp_ps_mask(_mm512_abs_ps(v), most, _CMP_GT_OQ) &
-                            _mm512_cmp_ps_mask(_mm512_abs_ps(v), infinity, _CMP_LT_OQ);
-    const __m512 sign = _mm512_and_ps(v, _mm512_set1_ps(-0.0F));
-    const __m512 w = _mm512_mask_or_ps(v, large, most, sign);
-    __m512i h =
-        _mm512_cvtepu16_epi32(_mm512_cvtps_ph(w, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    h = _mm512_mask_mov_epi32(h, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
-    _mm512_mask_cvtepi32_storeu_epi16(out + 2 * i, mask, h);
+  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  const __m512i range = _mm512_set1_epi32(static_cast<int>(kInfBits - 0x477fe001));
+  const __m512 nan = _mm512_set1_ps(__builtin_nanf(""));
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    __m512 v = _mm512_loadu_ps(x + i);
+    const __m512i a = _mm512_and_epi32(_mm512_castps_si512(v), magnitude);
+    // Finite values above 65504 saturate; infinities stay.
+    const __mmask16 large =
+        _mm512_cmplt_epu32_mask(_mm512_sub_epi32(a, _mm512_set1_epi32(0x477fe001)), range);
+    const __mmask16 unordered = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    v = _mm512_mask_or_ps(v, large, most, _mm512_and_ps(v, _mm512_set1_ps(-0.0F)));
+    v = _mm512_mask_mov_ps(v, unordered, nan);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * i),
+                        _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
+  to_f16(x + i, n - i, out + 2 * i);
 }
 
 void from_f16_512(const u8* in, std::size_t n, float* out) {
@@ -135,45 +158,36 @@ std::size_t candidates_512(float* sum, const float* y, const float* x, std::size
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
   const __m512i nan_key = _mm512_set1_epi32(kNanKey);
   const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
-  const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  __m512i at = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   std::size_t count = 0;
-  bool full = false;
   std::size_t i = 0;
   for (; i + 64 <= n; i += 64) {
-    __m512i keys[4];
-    __mmask16 hits[4];
+    if (count + 64 > room) break;
+    // Without a branch: whether one of 16 is a candidate cannot be predicted.
     for (std::size_t part = 0; part < 4; ++part) {
       __m512 v = _mm512_loadu_ps(y + i + part * 16);
       if constexpr (kAdd) {
         v = _mm512_add_ps(v, _mm512_loadu_ps(x + i + part * 16));
         _mm512_storeu_ps(sum + i + part * 16, v);
       }
-      keys[part] = _mm512_and_epi32(_mm512_castps_si512(v), magnitude);
-      hits[part] = _mm512_cmpge_epi32_mask(keys[part], limit);
-    }
-    const u64 any = u64{hits[0]} | u64{hits[1]} << 16 | u64{hits[2]} << 32 | u64{hits[3]} << 48;
-    if (any == 0 || full) continue;
-    if (count + 64 > room) {
-      // The sums must be complete all the same.
-      if constexpr (!kAdd) return count + 64;
-      full = true;
-      continue;
-    }
-    for (std::size_t part = 0; part < 4; ++part) {
-      if (hits[part] == 0) continue;
-      const __m512i at =
-          _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i + part * 16)));
-      _mm512_storeu_si512(index + count, _mm512_maskz_compress_epi32(hits[part], at));
-      _mm512_storeu_si512(key + count, _mm512_maskz_compress_epi32(
-                                           hits[part], _mm512_min_epi32(keys[part], nan_key)));
-      count += static_cast<std::size_t>(__builtin_popcount(hits[part]));
+      const __m512i keys = _mm512_and_epi32(_mm512_castps_si512(v), magnitude);
+      const __mmask16 hits = _mm512_cmpge_epi32_mask(keys, limit);
+      _mm512_storeu_si512(index + count, _mm512_maskz_compress_epi32(hits, at));
+      _mm512_storeu_si512(key + count,
+                          _mm512_maskz_compress_epi32(hits, _mm512_min_epi32(keys, nan_key)));
+      count += static_cast<std::size_t>(__builtin_popcount(hits));
+      at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
     }
   }
+  bool full = false;
   for (; i < n; ++i) {
     float v = y[i];
     if constexpr (kAdd) {
+      // The sums must be complete even when there is no room for more.
       v += x[i];
       sum[i] = v;
+    } else if (full) {
+      break;
     }
     const u32 k = magnitude_key(v);
     if (k < threshold || full) continue;
@@ -247,6 +261,7 @@ const Kernels* avx512_kernels() {
       .name = "avx512",
       .add = add,
       .subtract = subtract,
+      .list_groups = list_groups,
       .gather = gather_512,
       .scatter = scatter,
       .scatter_add = scatter_add,
@@ -261,6 +276,7 @@ const Kernels* avx512_kernels() {
       .from_bf16 = from_bf16,
       .candidates = plain_candidates_512,
       .add_candidates = add_candidates_512,
+      .flip = flip,
       .hadamard = hadamard_512,
   };
   return &kKernels;

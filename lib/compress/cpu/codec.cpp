@@ -68,7 +68,8 @@ class CpuCodec final : public Codec {
  private:
   // Arrays that both directions need; those a scheme does not use are empty.
   struct Common {
-    std::span<u32> offsets;    // dense: of each row
+    std::span<u32> offsets;  // dense: of each row
+    std::span<u32> bases;
     std::span<u32> groups[2];  // dense: of this segment and the next; TopK: [0] indices
     std::span<float> values;   // of one segment
     std::span<float> sent;
@@ -113,6 +114,7 @@ CpuCodec::Common CpuCodec::take_common(Arena& arena) const {
   } else {
     const u32 rows = groups_per_segment(options().value, shape().segment_bytes);
     m.offsets = arena.take<u32>(rows);
+    m.bases = arena.take<u32>(rows);
     m.groups[0] = arena.take<u32>(rows);
     m.groups[1] = arena.take<u32>(rows);
     count = std::size_t{rows} * kGroup;
@@ -138,19 +140,32 @@ CpuCodec::EncodeMemory CpuCodec::take_encode(Arena& arena) const {
 
 // ---- dense -----------------------------------------------------------------
 
-// The groups of a segment, ascending.
-u32 list_groups(const Dense& dense, std::span<const u32> offsets, u32 segment,
-                std::span<u32> groups) {
-  const u32 place = stripe_place(dense, segment);
-  for (u32 row = 0; row < dense.rows; ++row)
-    groups[row] = stripe_group(dense, place, row, offsets[row]);
-  return groups[dense.rows - 1] < dense.groups ? dense.rows : dense.rows - 1;
-}
+// Lists the groups of one segment after the other, ascending.
+class Groups {
+ public:
+  Groups(const Kernels& kernels, const Dense& dense, const Random& random, std::span<u32> offsets,
+         std::span<u32> bases)
+      : kernels_(kernels), dense_(dense), offsets_(offsets), bases_(bases) {
+    for (u32 row = 0; row < dense.rows; ++row) {
+      offsets[row] = stripe_offset(random, row, dense.segments);
+      bases[row] = row * dense.segments + offsets[row];
+    }
+  }
 
-void list_offsets(const Dense& dense, const Random& random, std::span<u32> offsets) {
-  for (u32 row = 0; row < dense.rows; ++row)
-    offsets[row] = stripe_offset(random, row, dense.segments);
-}
+  // Their number; none behind the last segment.
+  [[nodiscard]] u32 list(u32 segment, std::span<u32> groups) const {
+    if (segment >= dense_.segments) return 0;
+    kernels_.list_groups(bases_.data(), offsets_.data(), dense_.rows, stripe_place(dense_, segment),
+                         dense_.segments, groups.data());
+    return groups[dense_.rows - 1] < dense_.groups ? dense_.rows : dense_.rows - 1;
+  }
+
+ private:
+  const Kernels& kernels_;
+  const Dense& dense_;
+  std::span<const u32> offsets_;
+  std::span<const u32> bases_;
+};
 
 // Elements of the last group, if that is not full and among these groups.
 u32 partial_elements(const Dense& dense, std::span<const u32> groups, u32 count) {
@@ -161,42 +176,42 @@ u32 partial_elements(const Dense& dense, std::span<const u32> groups, u32 count)
 EncodeResult CpuCodec::encode_dense(const Dense& dense, const Random& random, const Common& memory,
                                     const float* input, const float* owed, float* rest,
                                     u8* message) const {
-  list_offsets(dense, random, memory.offsets);
+  const Groups lists(kernels_, dense, random, memory.offsets, memory.bases);
   const ValueScratch scratch{memory.q.data(), memory.sent.data()};
+  const u32 slots = groups_per_segment(dense.value, dense.segment_bytes) * kGroup;
   float* const values = memory.values.data();
-  u32 next = list_groups(dense, memory.offsets, 0, memory.groups[0]);
+  u32 next = lists.list(0, memory.groups[0]);
   u32 used = 0;
   for (u32 segment = 0; segment < dense.segments; ++segment) {
     const std::span<u32> groups = memory.groups[segment % 2];
     const std::span<u32> ahead = memory.groups[(segment + 1) % 2];
     const u32 count = next;
-    next =
-        segment + 1 < dense.segments ? list_groups(dense, memory.offsets, segment + 1, ahead) : 0;
+    next = lists.list(segment + 1, ahead);
     const u32 partial = partial_elements(dense, groups, count);
     const u32 full = count - (partial != 0 ? 1 : 0);
-    kernels_.gather(input, owed, groups.data(), full, ahead.data(), next, values);
+    u32 max_key = kernels_.gather(input, owed, groups.data(), full, ahead.data(), next, values);
     if (partial != 0) {
       const std::size_t from = std::size_t{groups[full]} * kGroup;
       float* const tail = values + std::size_t{full} * kGroup;
       std::fill_n(tail, kGroup, 0.0F);
       std::copy_n(input + from, partial, tail);
       if (owed != nullptr) kernels_.add(tail, owed + from, partial);
+      max_key = std::max(max_key, kernels_.max_key(tail, partial));
     }
 
     u8* const out = message + std::size_t{segment} * dense.segment_bytes;
     const u32 elements = count * kGroup;
-    const u32 block =
-        rounding_block(segment, groups_per_segment(dense.value, dense.segment_bytes) * kGroup);
     Header header{format_byte(dense.scheme, dense.value), 0, count, segment, 0};
-    header.scale_bits = write_values(kernels_, dense.value, values, elements, random, block,
-                                     scratch, rest != nullptr, out + header_bytes(dense.value));
+    header.scale_bits =
+        write_values(kernels_, dense.value, values, elements, max_key, random, segment, slots,
+                     scratch, rest != nullptr, out + header_bytes(dense.value));
     put_header(out, header, dense.value);
     used = dense_used(dense.value, count);
     if (segment + 1 < dense.segments) std::memset(out + used, 0, dense.segment_bytes - used);
 
     if (rest == nullptr) continue;
     kernels_.subtract(values, scratch.sent, elements);
-    kernels_.scatter(values, groups.data(), full, rest);
+    kernels_.scatter(values, groups.data(), full, nullptr, 0, rest);
     if (partial != 0)
       std::copy_n(values + std::size_t{full} * kGroup, partial,
                   rest + std::size_t{groups[full]} * kGroup);
@@ -207,11 +222,14 @@ EncodeResult CpuCodec::encode_dense(const Dense& dense, const Random& random, co
 void CpuCodec::decode_dense(const DecodeArgs& args, const Dense& dense, const Random& random,
                             const Common& memory, float* output, bool accumulate,
                             Report& report) const {
-  list_offsets(dense, random, memory.offsets);
+  const Groups lists(kernels_, dense, random, memory.offsets, memory.bases);
   float* const values = memory.values.data();
+  u32 next = lists.list(0, memory.groups[0]);
   for (u32 segment = 0; segment < dense.segments; ++segment) {
-    const std::span<u32> groups = memory.groups[0];
-    const u32 count = list_groups(dense, memory.offsets, segment, groups);
+    const std::span<u32> groups = memory.groups[segment % 2];
+    const std::span<u32> ahead = memory.groups[(segment + 1) % 2];
+    const u32 count = next;
+    next = lists.list(segment + 1, ahead);
     const u8* const in = bytes_of(args.message) + std::size_t{segment} * dense.segment_bytes;
     const u32 bytes = bytes_of_segment(args.message.size(), dense.segment_bytes, segment);
     const u32 elements = count * kGroup;
@@ -232,7 +250,8 @@ void CpuCodec::decode_dense(const DecodeArgs& args, const Dense& dense, const Ra
     }
     const u32 partial = partial_elements(dense, groups, count);
     const u32 full = count - (partial != 0 ? 1 : 0);
-    (accumulate ? kernels_.scatter_add : kernels_.scatter)(values, groups.data(), full, output);
+    (accumulate ? kernels_.scatter_add : kernels_.scatter)(values, groups.data(), full,
+                                                           ahead.data(), next, output);
     if (partial == 0) continue;
     const float* const tail = values + std::size_t{full} * kGroup;
     float* const to = output + std::size_t{groups[full]} * kGroup;
@@ -245,14 +264,13 @@ void CpuCodec::decode_dense(const DecodeArgs& args, const Dense& dense, const Ra
 
 // Signs, then the transform; or the other way round.
 void CpuCodec::rotate(const Random& random, float* block, u32 index, bool forward) const {
-  if (!forward) kernels_.hadamard(block);
-  for (u32 part = 0; part < kTransform / 128; ++part) {
-    const Block signs = random_block(random, kForSigns, index * (kTransform / 128) + part);
-    for (u32 i = 0; i < 128; ++i) {
-      float& x = block[part * 128 + i];
-      x = float_of(bits_of(x) ^ (signs.w[i / 32] >> (i % 32) & 1) << 31);
-    }
+  u32 signs[kTransform / 32];
+  for (u32 i = 0; i < kTransform / 128; ++i) {
+    const Block block_signs = random_block(random, kForSigns, index * (kTransform / 128) + i);
+    std::copy_n(block_signs.w, 4, signs + std::size_t{4} * i);
   }
+  if (!forward) kernels_.hadamard(block);
+  kernels_.flip(block, kTransform, signs);
   if (forward) kernels_.hadamard(block);
 }
 
@@ -307,9 +325,9 @@ EncodeResult CpuCodec::encode_topk(const EncodeArgs& args, const Random& random,
         deltas[slot] = static_cast<u8>(delta);
     }
     Header header{format_byte(Scheme::kTopK, value), t.wide, count, count > 0 ? places[0] : 0, 0};
-    header.scale_bits =
-        write_values(kernels_, value, values, count, random, rounding_block(segment, t.slots),
-                     scratch, args.residual != nullptr, out + header_bytes(value));
+    header.scale_bits = write_values(
+        kernels_, value, values, count, is_scaled(value) ? kernels_.max_key(values, count) : 0,
+        random, segment, t.slots, scratch, args.residual != nullptr, out + header_bytes(value));
     put_header(out, header, value);
     used = topk_used(value, t.wide, count);
     if (segment + 1 < segments) std::memset(out + used, 0, t.segment_bytes - used);

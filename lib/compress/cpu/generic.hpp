@@ -15,31 +15,48 @@ void subtract(float* y, const float* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] -= x[i];
 }
 
-void gather(const float* x, const float* y, const u32* groups, std::size_t count, const u32* next,
-            std::size_t next_count, float* out) {
-  for (std::size_t g = 0; g < next_count; ++g) {
-    __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
-    if (y != nullptr) __builtin_prefetch(y + std::size_t{next[g]} * kGroup, 1);
-  }
+void list_groups(const u32* bases, const u32* offsets, u32 rows, u32 place, u32 segments,
+                 u32* groups) {
+  for (u32 row = 0; row < rows; ++row)
+    groups[row] = bases[row] + place - (place + offsets[row] >= segments ? segments : 0);
+}
+
+u32 gather(const float* x, const float* y, const u32* groups, std::size_t count, const u32* next,
+           std::size_t next_count, float* out) {
+  u32 max = 0;
   for (std::size_t g = 0; g < count; ++g) {
+    if (g < next_count) {
+      __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
+      if (y != nullptr) __builtin_prefetch(y + std::size_t{next[g]} * kGroup, 1);
+    }
     const float* from = x + std::size_t{groups[g]} * kGroup;
     float* to = out + g * kGroup;
     for (u32 i = 0; i < kGroup; ++i) to[i] = from[i];
-    if (y == nullptr) continue;
-    const float* owed = y + std::size_t{groups[g]} * kGroup;
-    for (u32 i = 0; i < kGroup; ++i) to[i] += owed[i];
+    if (y != nullptr) {
+      const float* owed = y + std::size_t{groups[g]} * kGroup;
+      for (u32 i = 0; i < kGroup; ++i) to[i] += owed[i];
+    }
+    for (u32 i = 0; i < kGroup; ++i) {
+      const u32 key = magnitude_key(to[i]);
+      max = key > max ? key : max;
+    }
   }
+  return max;
 }
 
-void scatter(const float* in, const u32* groups, std::size_t count, float* out) {
+void scatter(const float* in, const u32* groups, std::size_t count, const u32* next,
+             std::size_t next_count, float* out) {
   for (std::size_t g = 0; g < count; ++g) {
+    if (g < next_count) __builtin_prefetch(out + std::size_t{next[g]} * kGroup, 1);
     float* to = out + std::size_t{groups[g]} * kGroup;
     for (u32 i = 0; i < kGroup; ++i) to[i] = in[g * kGroup + i];
   }
 }
 
-void scatter_add(const float* in, const u32* groups, std::size_t count, float* out) {
+void scatter_add(const float* in, const u32* groups, std::size_t count, const u32* next,
+                 std::size_t next_count, float* out) {
   for (std::size_t g = 0; g < count; ++g) {
+    if (g < next_count) __builtin_prefetch(out + std::size_t{next[g]} * kGroup, 1);
     float* to = out + std::size_t{groups[g]} * kGroup;
     for (u32 i = 0; i < kGroup; ++i) to[i] += in[g * kGroup + i];
   }
@@ -55,14 +72,14 @@ u32 max_key(const float* x, std::size_t n) {
 }
 
 void quantise_all(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, i8* q) {
+                  u32 block, float fine, i8* q) {
   Block bits{};
   for (std::size_t i = 0; i < n; ++i) {
     const u32 lane = static_cast<u32>(i % kRoundingLanes);
     if (lane == 0)
       bits = random_block(random, kForRounding, block + static_cast<u32>(i / kRoundingLanes));
     q[i] = static_cast<i8>(
-        quantise(x[i], inverse, rounding_offset(rounding_bits(bits, lane)), levels));
+        quantise(x[i], inverse, rounding_offset(rounding_bits(bits, lane), fine), levels));
   }
 }
 
@@ -125,6 +142,14 @@ std::size_t add_candidates(float* y, const float* x, std::size_t n, u32 threshol
                            u32* key, std::size_t room) {
   add(y, x, n);
   return candidates(y, n, threshold, index, key, room);
+}
+
+void flip(float* x, std::size_t n, const u32* signs) {
+  for (std::size_t begin = 0; begin < n; begin += 32) {
+    const u32 word = signs[begin / 32];
+    for (u32 i = 0; i < 32; ++i)
+      x[begin + i] = float_of(bits_of(x[begin + i]) ^ (word >> i & 1) << 31);
+  }
 }
 
 // The order of the stages is part of the result: rounding differs otherwise.

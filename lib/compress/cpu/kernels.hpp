@@ -19,17 +19,24 @@ struct Kernels {
   void (*add)(float* y, const float* x, std::size_t n);
   void (*subtract)(float* y, const float* x, std::size_t n);
 
+  // Dense: the groups of a segment at `place`: bases[row] = row * segments +
+  // offsets[row].
+  void (*list_groups)(const u32* bases, const u32* offsets, u32 rows, u32 place, u32 segments,
+                      u32* groups);
   // out = x at each group, plus y if there is one. `next` are fetched ahead.
-  void (*gather)(const float* x, const float* y, const u32* groups, std::size_t count,
-                 const u32* next, std::size_t next_count, float* out);
-  void (*scatter)(const float* in, const u32* groups, std::size_t count, float* out);
-  void (*scatter_add)(const float* in, const u32* groups, std::size_t count, float* out);
+  // The largest magnitude_key().
+  u32 (*gather)(const float* x, const float* y, const u32* groups, std::size_t count,
+                const u32* next, std::size_t next_count, float* out);
+  void (*scatter)(const float* in, const u32* groups, std::size_t count, const u32* next,
+                  std::size_t next_count, float* out);
+  void (*scatter_add)(const float* in, const u32* groups, std::size_t count, const u32* next,
+                      std::size_t next_count, float* out);
 
   u32 (*max_key)(const float* x, std::size_t n);
 
   // The rounding numbers start at the beginning of `block`.
   void (*quantise)(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                   u32 block, i8* q);
+                   u32 block, float fine, i8* q);
   void (*dequantise)(const i8* q, std::size_t n, float scale, float* out);
   void (*pack_i4)(const i8* q, std::size_t n, u8* out);
   void (*unpack_i4)(const u8* in, std::size_t n, i8* q);
@@ -47,6 +54,8 @@ struct Kernels {
   std::size_t (*add_candidates)(float* y, const float* x, std::size_t n, u32 threshold, u32* index,
                                 u32* key, std::size_t room);
 
+  // Flips the sign of element i if bit i % 32 of signs[i / 32] is set.
+  void (*flip)(float* x, std::size_t n, const u32* signs);
   // One block of kTransform elements, in place, normalised; its own inverse.
   void (*hadamard)(float* block);
 };

@@ -15,6 +15,7 @@ const Kernels& scalar_kernels() {
       .name = "scalar",
       .add = add,
       .subtract = subtract,
+      .list_groups = list_groups,
       .gather = gather,
       .scatter = scatter,
       .scatter_add = scatter_add,
@@ -29,6 +30,7 @@ const Kernels& scalar_kernels() {
       .from_bf16 = from_bf16,
       .candidates = candidates,
       .add_candidates = add_candidates,
+      .flip = flip,
       .hadamard = hadamard,
   };
   return kKernels;

@@ -12,7 +12,7 @@ namespace {
 // Of a smaller tensor every element is a candidate.
 constexpr std::size_t kSmall = 65536;
 // Single elements, evenly spaced: neighbours are alike and tell little.
-constexpr std::size_t kSamples = 16384;
+constexpr std::size_t kSamples = 32768;
 // So much the kernels may write behind the last candidate.
 constexpr std::size_t kSlack = 64;
 

@@ -17,10 +17,11 @@ struct ValueScratch {
 };
 
 // Writes n values to the wire and returns the bits of their scale. With `want`
-// also what the receiver will see, to scratch.sent.
-inline u32 write_values(const Kernels& kernels, Value value, const float* x, u32 n,
-                        const Random& random, u32 block, const ValueScratch& scratch, bool want,
-                        u8* out) {
+// also what the receiver will see, to scratch.sent. max_key is the largest
+// magnitude_key() of them; `slots` as many as a full segment has.
+inline u32 write_values(const Kernels& kernels, Value value, const float* x, u32 n, u32 max_key,
+                        const Random& random, u32 segment, u32 slots, const ValueScratch& scratch,
+                        bool want, u8* out) {
   switch (value) {
     case Value::kF32:
       for (u32 i = 0; i < n; ++i) put_u32(out + std::size_t{4} * i, f32_wire(x[i]));
@@ -38,9 +39,10 @@ inline u32 write_values(const Kernels& kernels, Value value, const float* x, u32
       break;
   }
   const i32 levels = levels_of(value);
-  const Scale scale = make_scale(kernels.max_key(x, n), static_cast<float>(levels));
+  const Scale scale = make_scale(max_key, static_cast<float>(levels));
   i8* const q = value == Value::kI8 ? reinterpret_cast<i8*>(out) : scratch.q;
-  kernels.quantise(x, n, scale.inverse, levels, random, block, q);
+  kernels.quantise(x, n, scale.inverse, levels, random, rounding_block(segment, slots),
+                   fine_rounding(random, segment), q);
   if (value == Value::kI4) kernels.pack_i4(q, n, out);
   if (want) kernels.dequantise(q, n, scale.scale, scratch.sent);
   return bits_of(scale.scale);

@@ -124,10 +124,11 @@ TEST(Kernels, QuantiseMatchesScalar) {
       const i32 levels = rng.chance(0.5) ? 127 : 7;
       const Scale scale = make_scale(scalar.max_key(x.data(), n), static_cast<float>(levels));
       const u32 block = static_cast<u32>(rng());
+      const float fine = fine_rounding(random, static_cast<u32>(rng()));
       std::vector<i8> a(n);
       std::vector<i8> b(n);
-      scalar.quantise(x.data(), n, scale.inverse, levels, random, block, a.data());
-      kernels->quantise(x.data(), n, scale.inverse, levels, random, block, b.data());
+      scalar.quantise(x.data(), n, scale.inverse, levels, random, block, fine, a.data());
+      kernels->quantise(x.data(), n, scale.inverse, levels, random, block, fine, b.data());
       ASSERT_EQ(a, b) << kernels->name << " " << seed_note();
       std::vector<float> c(n);
       std::vector<float> d(n);
