@@ -148,6 +148,24 @@ DBLP_HD u32 stripe_stride(const Random& random, u32 segments) {
   return stride % segments;
 }
 
+// stripe_stride() times this is 1 mod N: from places to segments.
+DBLP_HD u32 inverse_stride(u32 stride, u32 segments) {
+  std::int64_t a = stride % segments;
+  std::int64_t b = segments;
+  std::int64_t x = 1;
+  std::int64_t y = 0;
+  while (b != 0) {
+    const std::int64_t q = a / b;
+    const std::int64_t rest = a - q * b;
+    a = b;
+    b = rest;
+    const std::int64_t next = x - q * y;
+    x = y;
+    y = next;
+  }
+  return static_cast<u32>(x < 0 ? x + segments : x) % segments;
+}
+
 DBLP_HD u32 padded_elements(Scheme scheme, u32 elements) {
   return scheme == Scheme::kHadamard ? round_up(elements, kTransform) : elements;
 }

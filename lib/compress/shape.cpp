@@ -93,6 +93,25 @@ Status check_decode(const Codec& codec, const DecodeArgs& args) {
   return Status::kOk;
 }
 
+Status count_carried(const Codec& codec, Key key, std::span<const std::uint64_t> missing,
+                     std::span<std::uint16_t> counts) noexcept {
+  const Shape& shape = codec.shape();
+  if (codec.options().scheme != Scheme::kDense) return Status::kUnsupported;
+  if (counts.size() < shape.elements) return Status::kSmallBuffer;
+  const Random random = make_random(key.seed, key.round);
+  const Dense dense = make_dense(Scheme::kDense, codec.options().value, shape.segment_bytes,
+                                 static_cast<u32>(shape.elements), random);
+  for (u32 row = 0; row < dense.rows; ++row) {
+    const u32 offset = stripe_offset(random, row, dense.segments);
+    for (u32 segment = 0; segment < dense.segments; ++segment) {
+      if (is_missing(missing, segment)) continue;
+      const u64 from = u64{stripe_group(dense, stripe_place(dense, segment), row, offset)} * kGroup;
+      for (u64 i = from; i < std::min<u64>(from + kGroup, shape.elements); ++i) ++counts[i];
+    }
+  }
+  return Status::kOk;
+}
+
 const char* status_name(Status status) noexcept {
   switch (status) {
     case Status::kOk:

@@ -25,6 +25,10 @@ Status check_decode(const Codec& codec, const DecodeArgs& args);
 // The message of a dense codec has one length only.
 u64 dense_message_bytes(const Dense& dense, const Random& random);
 
+inline bool is_missing(std::span<const u64> missing, u32 segment) {
+  return segment / 64 < missing.size() && (missing[segment / 64] >> (segment % 64) & 1) != 0;
+}
+
 inline u32 segments_of(u64 message_bytes, u32 segment_bytes) {
   return static_cast<u32>((message_bytes + segment_bytes - 1) / segment_bytes);
 }

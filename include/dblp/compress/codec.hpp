@@ -76,6 +76,7 @@ struct EncodeResult {
   std::uint64_t message_bytes = 0;
   std::uint64_t selected = 0;  // elements sent: fewer than asked for if the rest is zero
   std::uint32_t segments = 0;
+  bool finite = true;  // false: a NaN or infinity was sent
 };
 
 struct EncodeArgs {
@@ -158,6 +159,13 @@ class DBLP_EXPORT Codec {
 // processor lacks.
 [[nodiscard]] DBLP_EXPORT Result<std::unique_ptr<Codec>> make_codec(const CodecOptions& options,
                                                                     const Shape& shape);
+
+// Adds 1 to counts[i] for each element i that the segments not missing carry.
+// kUnsupported: with kTopK only the sender knows, with kHadamard every element
+// is in every segment of its block.
+DBLP_EXPORT Status count_carried(const Codec& codec, Key key,
+                                 std::span<const std::uint64_t> missing,
+                                 std::span<std::uint16_t> counts) noexcept;
 
 // "scalar", "avx2" or "avx512": what make_codec() uses here, and why not more.
 [[nodiscard]] DBLP_EXPORT Result<const char*> cpu_isa();

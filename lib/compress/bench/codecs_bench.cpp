@@ -102,9 +102,11 @@ int main(int argc, char** argv) {
   std::string out;
   int repetitions = 15;
   std::string isa;
+  std::string only;
   app.add_option("--out", out, "JSON file (default: standard output)");
   app.add_option("--repetitions", repetitions, "of each measurement")->check(CLI::PositiveNumber);
   app.add_option("--isa", isa, "scalar, avx2 or avx512 (default: the best)");
+  app.add_option("--only", only, "names that contain this, and memcpy");
   CLI11_PARSE(app, argc, argv);
   if (!isa.empty()) setenv("DBLP_ISA", isa.c_str(), 1);
 
@@ -195,6 +197,9 @@ int main(int argc, char** argv) {
   add("quantise_bf16_11M", codec(Scheme::kDense, Value::kBF16), 0, false, 6 * n, 6 * n);
   add("hadamard_int4_11M", codec(Scheme::kHadamard, Value::kI4), 0, false, 0, 12.5 * n);
 
+  std::erase_if(cases, [&](const Case& c) {
+    return c.name != "memcpy_11M" && c.name.find(only) == std::string::npos;
+  });
   // Interleaved, so that a disturbance does not fall on one of them alone.
   for (int i = 0; i < repetitions; ++i) {
     for (Case& c : cases) {
@@ -202,7 +207,7 @@ int main(int argc, char** argv) {
       c.times.push_back(seconds(c.work));
     }
   }
-  verify_selection(gradient.span(), k, {index.data(), index.data() + selected});
+  if (selected > 0) verify_selection(gradient.span(), k, {index.data(), index.data() + selected});
 
   json results = json::array();
   double bandwidth = 0;

@@ -18,32 +18,34 @@ namespace {
 
 inline __m256i load(const u8* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 
-u32 gather_256(const float* x, const float* y, const u32* groups, std::size_t count,
-               const u32* next, std::size_t next_count, float* out) {
+void gather_256(const float* x, const float* y, const u32* groups, u32 rows, std::size_t pitch,
+                float* out, u32* keys) {
   const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
-  __m256i max = _mm256_setzero_si256();
-  for (std::size_t g = 0; g < count; ++g) {
-    if (g < next_count) {
-      __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
-      if (y != nullptr) __builtin_prefetch(y + std::size_t{next[g]} * kGroup, 1);
+  __m256i max[kLanes];
+  for (__m256i& lane : max) lane = _mm256_setzero_si256();
+  for (u32 row = 0; row < rows; ++row) {
+    for (u32 i = 0; i < kLanes; ++i) {
+      const std::size_t from = std::size_t{groups[row * kLanes + i]} * kGroup;
+      __m256 low = _mm256_loadu_ps(x + from);
+      __m256 high = _mm256_loadu_ps(x + from + 8);
+      if (y != nullptr) {
+        low = _mm256_add_ps(low, _mm256_loadu_ps(y + from));
+        high = _mm256_add_ps(high, _mm256_loadu_ps(y + from + 8));
+      }
+      float* const to = out + i * pitch + std::size_t{row} * kGroup;
+      _mm256_storeu_ps(to, low);
+      _mm256_storeu_ps(to + 8, high);
+      max[i] = _mm256_max_epi32(max[i], _mm256_and_si256(_mm256_castps_si256(low), magnitude));
+      max[i] = _mm256_max_epi32(max[i], _mm256_and_si256(_mm256_castps_si256(high), magnitude));
     }
-    const std::size_t from = std::size_t{groups[g]} * kGroup;
-    __m256 low = _mm256_loadu_ps(x + from);
-    __m256 high = _mm256_loadu_ps(x + from + 8);
-    if (y != nullptr) {
-      low = _mm256_add_ps(low, _mm256_loadu_ps(y + from));
-      high = _mm256_add_ps(high, _mm256_loadu_ps(y + from + 8));
-    }
-    _mm256_storeu_ps(out + g * kGroup, low);
-    _mm256_storeu_ps(out + g * kGroup + 8, high);
-    max = _mm256_max_epi32(max, _mm256_and_si256(_mm256_castps_si256(low), magnitude));
-    max = _mm256_max_epi32(max, _mm256_and_si256(_mm256_castps_si256(high), magnitude));
   }
-  u32 keys[8];
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys), max);
-  u32 key = 0;
-  for (const u32 lane : keys) key = lane > key ? lane : key;
-  return key < kNanKey ? key : kNanKey;
+  for (u32 i = 0; i < kLanes; ++i) {
+    u32 lanes[8];
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), max[i]);
+    u32 key = 0;
+    for (const u32 lane : lanes) key = lane > key ? lane : key;
+    keys[i] = key < kNanKey ? key : kNanKey;
+  }
 }
 
 // The bytes of 4 blocks in order, for 64 elements; see avx512.cpp.
@@ -104,8 +106,9 @@ inline __m256i levels_32(const float* x, __m256i bits, const Levels& by) {
 }
 
 void quantise_256(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, float fine, i8* q) {
+                  u32 block, float fine, const Ahead& ahead, i8* q) {
   if (inverse == 0.0F) {
+    fetch(ahead, 0, ahead.count);
     for (std::size_t i = 0; i < n; ++i) q[i] = 0;
     return;
   }
@@ -114,12 +117,14 @@ void quantise_256(const float* x, std::size_t n, float inverse, i32 levels, cons
                   _mm256_set1_epi8(static_cast<char>(-levels))};
   std::size_t i = 0;
   for (; i + 64 <= n; i += 64, block += 4) {
+    fetch(ahead, i / kGroup, i / kGroup + 4);
     const Numbers numbers = numbers_256(random, block);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i), levels_32(x + i, numbers.low, by));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i + 32),
                         levels_32(x + i + 32, numbers.high, by));
   }
-  quantise_all(x + i, n - i, inverse, levels, random, block, fine, q + i);
+  fetch(ahead, i / kGroup, ahead.count);
+  quantise_all(x + i, n - i, inverse, levels, random, block, fine, Ahead{}, q + i);
 }
 
 void to_f16_256(const float* x, std::size_t n, u8* out) {

@@ -18,22 +18,24 @@ namespace {
 
 static_assert(kGroup == 16, "a group is one vector");
 
-u32 gather_512(const float* x, const float* y, const u32* groups, std::size_t count,
-               const u32* next, std::size_t next_count, float* out) {
-  __m512i max = _mm512_setzero_si512();
-  for (std::size_t g = 0; g < count; ++g) {
-    if (g < next_count) {
-      __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
-      if (y != nullptr) __builtin_prefetch(y + std::size_t{next[g]} * kGroup, 1);
+void gather_512(const float* x, const float* y, const u32* groups, u32 rows, std::size_t pitch,
+                float* out, u32* keys) {
+  __m512i max[kLanes];
+  for (__m512i& lane : max) lane = _mm512_setzero_si512();
+  for (u32 row = 0; row < rows; ++row) {
+    for (u32 i = 0; i < kLanes; ++i) {
+      const std::size_t from = std::size_t{groups[row * kLanes + i]} * kGroup;
+      __m512 v = _mm512_loadu_ps(x + from);
+      if (y != nullptr) v = _mm512_add_ps(v, _mm512_loadu_ps(y + from));
+      _mm512_storeu_ps(out + i * pitch + std::size_t{row} * kGroup, v);
+      max[i] = _mm512_max_epi32(
+          max[i], _mm512_and_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff)));
     }
-    __m512 v = _mm512_loadu_ps(x + std::size_t{groups[g]} * kGroup);
-    if (y != nullptr) v = _mm512_add_ps(v, _mm512_loadu_ps(y + std::size_t{groups[g]} * kGroup));
-    _mm512_storeu_ps(out + g * kGroup, v);
-    max = _mm512_max_epi32(max,
-                           _mm512_and_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff)));
   }
-  const u32 key = static_cast<u32>(_mm512_reduce_max_epi32(max));
-  return key < kNanKey ? key : kNanKey;
+  for (u32 i = 0; i < kLanes; ++i) {
+    const u32 key = static_cast<u32>(_mm512_reduce_max_epi32(max[i]));
+    keys[i] = key < kNanKey ? key : kNanKey;
+  }
 }
 
 // The bytes of 8 blocks in order, for 128 elements. Each 64-bit lane computes
@@ -97,8 +99,9 @@ inline __m512i levels_64(const float* x, __m512i bits, const Levels& by) {
 }
 
 void quantise_512(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, float fine, i8* q) {
+                  u32 block, float fine, const Ahead& ahead, i8* q) {
   if (inverse == 0.0F) {
+    fetch(ahead, 0, ahead.count);
     for (std::size_t i = 0; i < n; ++i) q[i] = 0;
     return;
   }
@@ -107,10 +110,12 @@ void quantise_512(const float* x, std::size_t n, float inverse, i32 levels, cons
                   _mm512_set1_epi8(static_cast<char>(-levels))};
   std::size_t i = 0;
   for (; i + 128 <= n; i += 128, block += 8) {
+    fetch(ahead, i / kGroup, i / kGroup + 8);
     const Numbers numbers = numbers_512(random, block);
     _mm512_storeu_si512(q + i, levels_64(x + i, numbers.low, by));
     _mm512_storeu_si512(q + i + 64, levels_64(x + i + 64, numbers.high, by));
   }
+  fetch(ahead, i / kGroup, ahead.count);
   if (i == n) return;
   alignas(64) float rest[128] = {};
   __builtin_memcpy(rest, x + i, (n - i) * sizeof(float));

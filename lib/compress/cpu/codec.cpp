@@ -13,10 +13,6 @@
 namespace dblp::compress {
 namespace {
 
-bool is_missing(std::span<const u64> missing, u32 segment) {
-  return segment / 64 < missing.size() && (missing[segment / 64] >> (segment % 64) & 1) != 0;
-}
-
 u8* bytes_of(std::span<std::byte> span) { return reinterpret_cast<u8*>(span.data()); }
 const u8* bytes_of(std::span<const std::byte> span) {
   return reinterpret_cast<const u8*>(span.data());
@@ -34,7 +30,11 @@ class Report {
     } else if (status == Status::kMissing) {
       ++result_.missing;
     } else {
-      if (result_.refused++ == 0) result_.first_refusal = status;
+      ++result_.refused;
+      if (segment <= first_) {
+        first_ = segment;
+        result_.first_refusal = status;
+      }
     }
   }
   void finish() const {
@@ -44,6 +44,7 @@ class Report {
  private:
   const DecodeArgs& args_;
   DecodeResult result_;
+  u32 first_ = ~u32{0};  // refused; segments come in any order
 };
 
 class CpuCodec final : public Codec {
@@ -71,7 +72,7 @@ class CpuCodec final : public Codec {
     std::span<u32> offsets;  // dense: of each row
     std::span<u32> bases;
     std::span<u32> groups[2];  // dense: of this segment and the next; TopK: [0] indices
-    std::span<float> values;   // of one segment
+    std::span<float> values;   // of one segment, or of kLanes
     std::span<float> sent;
     std::span<i8> q;
     std::span<float> rotated;  // Hadamard: the whole tensor
@@ -108,6 +109,7 @@ class CpuCodec final : public Codec {
 CpuCodec::Common CpuCodec::take_common(Arena& arena) const {
   Common m;
   std::size_t count = 0;
+  std::size_t lanes = 1;
   if (is_topk()) {
     count = slots_per_segment(options().value, shape().segment_bytes, 0);
     m.groups[0] = arena.take<u32>(count);
@@ -115,11 +117,12 @@ CpuCodec::Common CpuCodec::take_common(Arena& arena) const {
     const u32 rows = groups_per_segment(options().value, shape().segment_bytes);
     m.offsets = arena.take<u32>(rows);
     m.bases = arena.take<u32>(rows);
-    m.groups[0] = arena.take<u32>(rows);
-    m.groups[1] = arena.take<u32>(rows);
+    m.groups[0] = arena.take<u32>(std::size_t{rows} * kLanes);
+    m.groups[1] = arena.take<u32>(std::size_t{rows} * kLanes);
     count = std::size_t{rows} * kGroup;
+    lanes = kLanes;
   }
-  m.values = arena.take<float>(count);
+  m.values = arena.take<float>(count * lanes);
   m.sent = arena.take<float>(count);
   m.q = arena.take<i8>(count);
   if (options().scheme == Scheme::kHadamard)
@@ -140,24 +143,31 @@ CpuCodec::EncodeMemory CpuCodec::take_encode(Arena& arena) const {
 
 // ---- dense -----------------------------------------------------------------
 
-// Lists the groups of one segment after the other, ascending.
+// Lists the groups of kLanes places at a time, and knows whose they are.
 class Groups {
  public:
   Groups(const Kernels& kernels, const Dense& dense, const Random& random, std::span<u32> offsets,
          std::span<u32> bases)
-      : kernels_(kernels), dense_(dense), offsets_(offsets), bases_(bases) {
+      : kernels_(kernels),
+        dense_(dense),
+        offsets_(offsets),
+        bases_(bases),
+        back_(inverse_stride(dense.stride, dense.segments)) {
     for (u32 row = 0; row < dense.rows; ++row) {
       offsets[row] = stripe_offset(random, row, dense.segments);
-      bases[row] = row * dense.segments + offsets[row];
+      bases[row] = row * dense.segments;
     }
   }
 
-  // Their number; none behind the last segment.
-  [[nodiscard]] u32 list(u32 segment, std::span<u32> groups) const {
-    if (segment >= dense_.segments) return 0;
-    kernels_.list_groups(bases_.data(), offsets_.data(), dense_.rows, stripe_place(dense_, segment),
-                         dense_.segments, groups.data());
-    return groups[dense_.rows - 1] < dense_.groups ? dense_.rows : dense_.rows - 1;
+  // How many of them are segments.
+  [[nodiscard]] u32 list(u32 place, std::span<u32> groups) const {
+    if (place >= dense_.segments) return 0;
+    kernels_.list_groups(bases_.data(), offsets_.data(), dense_.rows, place, dense_.segments,
+                         groups.data());
+    return std::min(kLanes, dense_.segments - place);
+  }
+  [[nodiscard]] u32 segment_at(u32 place) const {
+    return static_cast<u32>(u64{place} * back_ % dense_.segments);
   }
 
  private:
@@ -165,12 +175,13 @@ class Groups {
   const Dense& dense_;
   std::span<const u32> offsets_;
   std::span<const u32> bases_;
+  u32 back_;
 };
 
-// Elements of the last group, if that is not full and among these groups.
-u32 partial_elements(const Dense& dense, std::span<const u32> groups, u32 count) {
-  if (count == 0 || groups[count - 1] != dense.groups - 1) return 0;
-  return dense.elements % kGroup;
+// Elements of a group of the last row, which may be cut short or absent.
+u32 elements_of_group(const Dense& dense, u32 group) {
+  const u64 from = u64{group} * kGroup;
+  return from >= dense.elements ? 0 : std::min(kGroup, dense.elements - static_cast<u32>(from));
 }
 
 EncodeResult CpuCodec::encode_dense(const Dense& dense, const Random& random, const Common& memory,
@@ -179,86 +190,101 @@ EncodeResult CpuCodec::encode_dense(const Dense& dense, const Random& random, co
   const Groups lists(kernels_, dense, random, memory.offsets, memory.bases);
   const ValueScratch scratch{memory.q.data(), memory.sent.data()};
   const u32 slots = groups_per_segment(dense.value, dense.segment_bytes) * kGroup;
-  float* const values = memory.values.data();
+  // All rows but the last are complete.
+  const u32 rows = dense.rows - 1;
+  u64 message_bytes = 0;
+  u32 max_key = 0;
   u32 next = lists.list(0, memory.groups[0]);
-  u32 used = 0;
-  for (u32 segment = 0; segment < dense.segments; ++segment) {
-    const std::span<u32> groups = memory.groups[segment % 2];
-    const std::span<u32> ahead = memory.groups[(segment + 1) % 2];
-    const u32 count = next;
-    next = lists.list(segment + 1, ahead);
-    const u32 partial = partial_elements(dense, groups, count);
-    const u32 full = count - (partial != 0 ? 1 : 0);
-    u32 max_key = kernels_.gather(input, owed, groups.data(), full, ahead.data(), next, values);
-    if (partial != 0) {
-      const std::size_t from = std::size_t{groups[full]} * kGroup;
-      float* const tail = values + std::size_t{full} * kGroup;
-      std::fill_n(tail, kGroup, 0.0F);
-      std::copy_n(input + from, partial, tail);
-      if (owed != nullptr) kernels_.add(tail, owed + from, partial);
-      max_key = std::max(max_key, kernels_.max_key(tail, partial));
+  for (u32 place = 0; place < dense.segments; place += kLanes) {
+    const u32* const groups = memory.groups[place / kLanes % 2].data();
+    const std::span<u32> following = memory.groups[(place / kLanes + 1) % 2];
+    const u32 lanes = next;
+    next = lists.list(place + kLanes, following);
+    u32 keys[kLanes];
+    kernels_.gather(input, owed, groups, rows, slots, memory.values.data(), keys);
+
+    for (u32 lane = 0; lane < lanes; ++lane) {
+      float* const values = memory.values.data() + std::size_t{lane} * slots;
+      float* const tail = values + std::size_t{rows} * kGroup;
+      const u32 group = groups[rows * kLanes + lane];
+      const u32 in_tail = elements_of_group(dense, group);
+      const std::size_t from = std::size_t{group} * kGroup;
+      if (in_tail > 0) {
+        std::fill_n(tail, kGroup, 0.0F);
+        std::copy_n(input + from, in_tail, tail);
+        if (owed != nullptr) kernels_.add(tail, owed + from, in_tail);
+        keys[lane] = std::max(keys[lane], kernels_.max_key(tail, in_tail));
+      }
+
+      max_key = std::max(max_key, keys[lane]);
+      const u32 segment = lists.segment_at(place + lane);
+      const u32 count = rows + (in_tail > 0 ? 1 : 0);
+      u8* const out = message + std::size_t{segment} * dense.segment_bytes;
+      // Each lane fetches its share of the following groups.
+      const std::size_t share = next > 0 ? rows : 0;
+      const Ahead ahead{input, owed, following.data() + lane * share, share};
+      Header header{format_byte(dense.scheme, dense.value), 0, count, segment, 0};
+      header.scale_bits =
+          write_values(kernels_, dense.value, values, count * kGroup, keys[lane], random, segment,
+                       slots, scratch, rest != nullptr, ahead, out + header_bytes(dense.value));
+      put_header(out, header, dense.value);
+      const u32 used = dense_used(dense.value, count);
+      if (segment + 1 < dense.segments)
+        std::memset(out + used, 0, dense.segment_bytes - used);
+      else
+        message_bytes = u64{segment} * dense.segment_bytes + used;
+
+      if (rest == nullptr) continue;
+      kernels_.subtract(values, scratch.sent, std::size_t{count} * kGroup);
+      if (in_tail > 0) std::copy_n(tail, in_tail, rest + from);
     }
-
-    u8* const out = message + std::size_t{segment} * dense.segment_bytes;
-    const u32 elements = count * kGroup;
-    Header header{format_byte(dense.scheme, dense.value), 0, count, segment, 0};
-    header.scale_bits =
-        write_values(kernels_, dense.value, values, elements, max_key, random, segment, slots,
-                     scratch, rest != nullptr, out + header_bytes(dense.value));
-    put_header(out, header, dense.value);
-    used = dense_used(dense.value, count);
-    if (segment + 1 < dense.segments) std::memset(out + used, 0, dense.segment_bytes - used);
-
-    if (rest == nullptr) continue;
-    kernels_.subtract(values, scratch.sent, elements);
-    kernels_.scatter(values, groups.data(), full, nullptr, 0, rest);
-    if (partial != 0)
-      std::copy_n(values + std::size_t{full} * kGroup, partial,
-                  rest + std::size_t{groups[full]} * kGroup);
+    if (rest != nullptr) kernels_.scatter(memory.values.data(), slots, groups, rows, lanes, rest);
   }
-  return {u64{dense.segments - 1} * dense.segment_bytes + used, elements(), dense.segments};
+  return {message_bytes, elements(), dense.segments, max_key < kInfBits};
 }
 
 void CpuCodec::decode_dense(const DecodeArgs& args, const Dense& dense, const Random& random,
                             const Common& memory, float* output, bool accumulate,
                             Report& report) const {
   const Groups lists(kernels_, dense, random, memory.offsets, memory.bases);
-  float* const values = memory.values.data();
-  u32 next = lists.list(0, memory.groups[0]);
-  for (u32 segment = 0; segment < dense.segments; ++segment) {
-    const std::span<u32> groups = memory.groups[segment % 2];
-    const std::span<u32> ahead = memory.groups[(segment + 1) % 2];
-    const u32 count = next;
-    next = lists.list(segment + 1, ahead);
-    const u8* const in = bytes_of(args.message) + std::size_t{segment} * dense.segment_bytes;
-    const u32 bytes = bytes_of_segment(args.message.size(), dense.segment_bytes, segment);
-    const u32 elements = count * kGroup;
-    Status status = Status::kMissing;
-    if (!is_missing(args.missing, segment)) {
-      Header header;
-      status = check_dense(in, bytes, dense, segment, count, &header);
-      if (status == Status::kOk && !padding_is_zero(in, dense_used(dense.value, count), bytes))
-        status = Status::kBadPadding;
-      if (status == Status::kOk)
-        read_values(kernels_, dense.value, in + header_bytes(dense.value), elements,
-                    header.scale_bits, memory.q.data(), values);
+  const u32 slots = groups_per_segment(dense.value, dense.segment_bytes) * kGroup;
+  const u32 rows = dense.rows - 1;
+  for (u32 place = 0; place < dense.segments; place += kLanes) {
+    u32* const groups = memory.groups[0].data();
+    const u32 lanes = lists.list(place, memory.groups[0]);
+    for (u32 lane = 0; lane < lanes; ++lane) {
+      float* const values = memory.values.data() + std::size_t{lane} * slots;
+      const u32 segment = lists.segment_at(place + lane);
+      const u32 group = groups[rows * kLanes + lane];
+      const u32 in_tail = elements_of_group(dense, group);
+      const u32 count = rows + (in_tail > 0 ? 1 : 0);
+      const u8* const in = bytes_of(args.message) + std::size_t{segment} * dense.segment_bytes;
+      const u32 bytes = bytes_of_segment(args.message.size(), dense.segment_bytes, segment);
+      Status status = Status::kMissing;
+      if (!is_missing(args.missing, segment)) {
+        Header header;
+        status = check_dense(in, bytes, dense, segment, count, &header);
+        if (status == Status::kOk && !padding_is_zero(in, dense_used(dense.value, count), bytes))
+          status = Status::kBadPadding;
+        if (status == Status::kOk)
+          read_values(kernels_, dense.value, in + header_bytes(dense.value), count * kGroup,
+                      header.scale_bits, memory.q.data(), values);
+      }
+      report.add(segment, status);
+      // Adding zero would turn -0 into 0, but nothing else: a hole is left alone
+      // by adding -0.
+      if (status != Status::kOk)
+        std::fill_n(values, std::size_t{count} * kGroup, accumulate ? -0.0F : 0.0F);
+      if (in_tail == 0) continue;
+      const float* const tail = values + std::size_t{rows} * kGroup;
+      float* const to = output + std::size_t{group} * kGroup;
+      if (accumulate)
+        kernels_.add(to, tail, in_tail);
+      else
+        std::copy_n(tail, in_tail, to);
     }
-    report.add(segment, status);
-    if (status != Status::kOk) {
-      if (accumulate) continue;
-      std::fill_n(values, elements, 0.0F);
-    }
-    const u32 partial = partial_elements(dense, groups, count);
-    const u32 full = count - (partial != 0 ? 1 : 0);
-    (accumulate ? kernels_.scatter_add : kernels_.scatter)(values, groups.data(), full,
-                                                           ahead.data(), next, output);
-    if (partial == 0) continue;
-    const float* const tail = values + std::size_t{full} * kGroup;
-    float* const to = output + std::size_t{groups[full]} * kGroup;
-    if (accumulate)
-      kernels_.add(to, tail, partial);
-    else
-      std::copy_n(tail, partial, to);
+    (accumulate ? kernels_.scatter_add : kernels_.scatter)(memory.values.data(), slots, groups,
+                                                           rows, lanes, output);
   }
 }
 
@@ -306,6 +332,7 @@ EncodeResult CpuCodec::encode_topk(const EncodeArgs& args, const Random& random,
   std::size_t next = 0;  // of the selected
   u32 at = selected > 0 ? index[0] : 0;
   u32 used = 0;
+  bool finite = true;
   for (u32 segment = 0; segment < segments; ++segment) {
     u8* const out = bytes_of(args.message) + std::size_t{segment} * t.segment_bytes;
     const u32 count = std::min(t.slots, slots - segment * t.slots);
@@ -324,17 +351,19 @@ EncodeResult CpuCodec::encode_topk(const EncodeArgs& args, const Random& random,
       else
         deltas[slot] = static_cast<u8>(delta);
     }
+    const u32 max_key = kernels_.max_key(values, count);
+    finite = finite && max_key < kInfBits;
     Header header{format_byte(Scheme::kTopK, value), t.wide, count, count > 0 ? places[0] : 0, 0};
-    header.scale_bits = write_values(
-        kernels_, value, values, count, is_scaled(value) ? kernels_.max_key(values, count) : 0,
-        random, segment, t.slots, scratch, args.residual != nullptr, out + header_bytes(value));
+    header.scale_bits =
+        write_values(kernels_, value, values, count, max_key, random, segment, t.slots, scratch,
+                     args.residual != nullptr, Ahead{}, out + header_bytes(value));
     put_header(out, header, value);
     used = topk_used(value, t.wide, count);
     if (segment + 1 < segments) std::memset(out + used, 0, t.segment_bytes - used);
     if (args.residual == nullptr) continue;
     for (u32 slot = 0; slot < count; ++slot) args.residual[places[slot]] -= scratch.sent[slot];
   }
-  return {u64{segments - 1} * t.segment_bytes + used, selected, segments};
+  return {u64{segments - 1} * t.segment_bytes + used, selected, segments, finite};
 }
 
 u32 read_delta(const u8* deltas, u32 wide, u32 slot) {

@@ -17,48 +17,52 @@ void subtract(float* y, const float* x, std::size_t n) {
 
 void list_groups(const u32* bases, const u32* offsets, u32 rows, u32 place, u32 segments,
                  u32* groups) {
-  for (u32 row = 0; row < rows; ++row)
-    groups[row] = bases[row] + place - (place + offsets[row] >= segments ? segments : 0);
-}
-
-u32 gather(const float* x, const float* y, const u32* groups, std::size_t count, const u32* next,
-           std::size_t next_count, float* out) {
-  u32 max = 0;
-  for (std::size_t g = 0; g < count; ++g) {
-    if (g < next_count) {
-      __builtin_prefetch(x + std::size_t{next[g]} * kGroup);
-      if (y != nullptr) __builtin_prefetch(y + std::size_t{next[g]} * kGroup, 1);
-    }
-    const float* from = x + std::size_t{groups[g]} * kGroup;
-    float* to = out + g * kGroup;
-    for (u32 i = 0; i < kGroup; ++i) to[i] = from[i];
-    if (y != nullptr) {
-      const float* owed = y + std::size_t{groups[g]} * kGroup;
-      for (u32 i = 0; i < kGroup; ++i) to[i] += owed[i];
-    }
-    for (u32 i = 0; i < kGroup; ++i) {
-      const u32 key = magnitude_key(to[i]);
-      max = key > max ? key : max;
+  u32 places[kLanes];
+  for (u32 i = 0; i < kLanes; ++i) places[i] = place + i < segments ? place + i : segments - 1;
+  for (u32 row = 0; row < rows; ++row) {
+    for (u32 i = 0; i < kLanes; ++i) {
+      const u32 at = places[i] + offsets[row];
+      groups[row * kLanes + i] = bases[row] + at - (at >= segments ? segments : 0);
     }
   }
-  return max;
 }
 
-void scatter(const float* in, const u32* groups, std::size_t count, const u32* next,
-             std::size_t next_count, float* out) {
-  for (std::size_t g = 0; g < count; ++g) {
-    if (g < next_count) __builtin_prefetch(out + std::size_t{next[g]} * kGroup, 1);
-    float* to = out + std::size_t{groups[g]} * kGroup;
-    for (u32 i = 0; i < kGroup; ++i) to[i] = in[g * kGroup + i];
+void gather(const float* x, const float* y, const u32* groups, u32 rows, std::size_t pitch,
+            float* out, u32* keys) {
+  for (u32 i = 0; i < kLanes; ++i) {
+    u32 max = 0;
+    for (u32 row = 0; row < rows; ++row) {
+      const std::size_t from = std::size_t{groups[row * kLanes + i]} * kGroup;
+      float* to = out + i * pitch + std::size_t{row} * kGroup;
+      for (u32 e = 0; e < kGroup; ++e) {
+        to[e] = y != nullptr ? x[from + e] + y[from + e] : x[from + e];
+        const u32 key = magnitude_key(to[e]);
+        max = key > max ? key : max;
+      }
+    }
+    keys[i] = max;
   }
 }
 
-void scatter_add(const float* in, const u32* groups, std::size_t count, const u32* next,
-                 std::size_t next_count, float* out) {
-  for (std::size_t g = 0; g < count; ++g) {
-    if (g < next_count) __builtin_prefetch(out + std::size_t{next[g]} * kGroup, 1);
-    float* to = out + std::size_t{groups[g]} * kGroup;
-    for (u32 i = 0; i < kGroup; ++i) to[i] += in[g * kGroup + i];
+void scatter(const float* in, std::size_t pitch, const u32* groups, u32 rows, u32 lanes,
+             float* out) {
+  for (u32 row = 0; row < rows; ++row) {
+    for (u32 i = 0; i < lanes; ++i) {
+      float* to = out + std::size_t{groups[row * kLanes + i]} * kGroup;
+      const float* from = in + i * pitch + std::size_t{row} * kGroup;
+      for (u32 e = 0; e < kGroup; ++e) to[e] = from[e];
+    }
+  }
+}
+
+void scatter_add(const float* in, std::size_t pitch, const u32* groups, u32 rows, u32 lanes,
+                 float* out) {
+  for (u32 row = 0; row < rows; ++row) {
+    for (u32 i = 0; i < lanes; ++i) {
+      float* to = out + std::size_t{groups[row * kLanes + i]} * kGroup;
+      const float* from = in + i * pitch + std::size_t{row} * kGroup;
+      for (u32 e = 0; e < kGroup; ++e) to[e] += from[e];
+    }
   }
 }
 
@@ -72,7 +76,8 @@ u32 max_key(const float* x, std::size_t n) {
 }
 
 void quantise_all(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                  u32 block, float fine, i8* q) {
+                  u32 block, float fine, const Ahead& ahead, i8* q) {
+  fetch(ahead, 0, ahead.count);
   Block bits{};
   for (std::size_t i = 0; i < n; ++i) {
     const u32 lane = static_cast<u32>(i % kRoundingLanes);

@@ -12,6 +12,27 @@
 
 namespace dblp::compress {
 
+// So many segments are worked on at once, those at neighbouring places: their
+// groups are neighbours in memory, while the segments are far apart on the wire.
+constexpr u32 kLanes = 8;
+
+// Groups that will be read next.
+struct Ahead {
+  const float* x;
+  const float* y;  // may be null
+  const u32* groups;
+  std::size_t count;
+};
+
+static inline __attribute__((always_inline)) void fetch(const Ahead& ahead, std::size_t from,
+                                                        std::size_t to) {
+  for (std::size_t i = from; i < to && i < ahead.count; ++i) {
+    // To the second level: the first has no room for it yet.
+    __builtin_prefetch(ahead.x + std::size_t{ahead.groups[i]} * 16, 0, 2);
+    if (ahead.y != nullptr) __builtin_prefetch(ahead.y + std::size_t{ahead.groups[i]} * 16, 0, 2);
+  }
+}
+
 struct Kernels {
   const char* name;
 
@@ -19,24 +40,26 @@ struct Kernels {
   void (*add)(float* y, const float* x, std::size_t n);
   void (*subtract)(float* y, const float* x, std::size_t n);
 
-  // Dense: the groups of a segment at `place`: bases[row] = row * segments +
-  // offsets[row].
+  // Dense: groups[row * kLanes + i] is the group of `row` at place + i, or at the
+  // last place if that is less; bases[row] = row * segments.
   void (*list_groups)(const u32* bases, const u32* offsets, u32 rows, u32 place, u32 segments,
                       u32* groups);
-  // out = x at each group, plus y if there is one. `next` are fetched ahead.
-  // The largest magnitude_key().
-  u32 (*gather)(const float* x, const float* y, const u32* groups, std::size_t count,
-                const u32* next, std::size_t next_count, float* out);
-  void (*scatter)(const float* in, const u32* groups, std::size_t count, const u32* next,
-                  std::size_t next_count, float* out);
-  void (*scatter_add)(const float* in, const u32* groups, std::size_t count, const u32* next,
-                      std::size_t next_count, float* out);
+  // out[i * pitch + row * kGroup ...] = x at groups[row * kLanes + i], plus y if
+  // there is one; keys[i] becomes the largest magnitude_key() of lane i.
+  void (*gather)(const float* x, const float* y, const u32* groups, u32 rows, std::size_t pitch,
+                 float* out, u32* keys);
+  // The reverse, for the first `lanes` lanes.
+  void (*scatter)(const float* in, std::size_t pitch, const u32* groups, u32 rows, u32 lanes,
+                  float* out);
+  void (*scatter_add)(const float* in, std::size_t pitch, const u32* groups, u32 rows, u32 lanes,
+                      float* out);
 
   u32 (*max_key)(const float* x, std::size_t n);
 
-  // The rounding numbers start at the beginning of `block`.
+  // The rounding numbers start at the beginning of `block`. Meanwhile fetches
+  // what is ahead.
   void (*quantise)(const float* x, std::size_t n, float inverse, i32 levels, const Random& random,
-                   u32 block, float fine, i8* q);
+                   u32 block, float fine, const Ahead& ahead, i8* q);
   void (*dequantise)(const i8* q, std::size_t n, float scale, float* out);
   void (*pack_i4)(const i8* q, std::size_t n, u8* out);
   void (*unpack_i4)(const u8* in, std::size_t n, i8* q);

@@ -21,7 +21,8 @@ struct ValueScratch {
 // magnitude_key() of them; `slots` as many as a full segment has.
 inline u32 write_values(const Kernels& kernels, Value value, const float* x, u32 n, u32 max_key,
                         const Random& random, u32 segment, u32 slots, const ValueScratch& scratch,
-                        bool want, u8* out) {
+                        bool want, const Ahead& ahead, u8* out) {
+  if (!is_scaled(value)) fetch(ahead, 0, ahead.count);
   switch (value) {
     case Value::kF32:
       for (u32 i = 0; i < n; ++i) put_u32(out + std::size_t{4} * i, f32_wire(x[i]));
@@ -42,7 +43,7 @@ inline u32 write_values(const Kernels& kernels, Value value, const float* x, u32
   const Scale scale = make_scale(max_key, static_cast<float>(levels));
   i8* const q = value == Value::kI8 ? reinterpret_cast<i8*>(out) : scratch.q;
   kernels.quantise(x, n, scale.inverse, levels, random, rounding_block(segment, slots),
-                   fine_rounding(random, segment), q);
+                   fine_rounding(random, segment), ahead, q);
   if (value == Value::kI4) kernels.pack_i4(q, n, out);
   if (want) kernels.dequantise(q, n, scale.scale, scratch.sent);
   return bits_of(scale.scale);

@@ -127,8 +127,8 @@ TEST(Kernels, QuantiseMatchesScalar) {
       const float fine = fine_rounding(random, static_cast<u32>(rng()));
       std::vector<i8> a(n);
       std::vector<i8> b(n);
-      scalar.quantise(x.data(), n, scale.inverse, levels, random, block, fine, a.data());
-      kernels->quantise(x.data(), n, scale.inverse, levels, random, block, fine, b.data());
+      scalar.quantise(x.data(), n, scale.inverse, levels, random, block, fine, Ahead{}, a.data());
+      kernels->quantise(x.data(), n, scale.inverse, levels, random, block, fine, Ahead{}, b.data());
       ASSERT_EQ(a, b) << kernels->name << " " << seed_note();
       std::vector<float> c(n);
       std::vector<float> d(n);
