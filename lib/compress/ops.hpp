@@ -25,17 +25,25 @@ using u64 = std::uint64_t;
 using i8 = std::int8_t;
 using i32 = std::int32_t;
 
+#if defined(__CUDA_ARCH__)
+DBLP_HD u32 bits_of(float x) { return __float_as_uint(x); }
+DBLP_HD float float_of(u32 bits) { return __uint_as_float(bits); }
+DBLP_HD float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+DBLP_HD float rounded_down(float x) { return floorf(x); }
+#else
 DBLP_HD u32 bits_of(float x) {
   u32 bits;
   __builtin_memcpy(&bits, &x, sizeof bits);
   return bits;
 }
-
 DBLP_HD float float_of(u32 bits) {
   float x;
   __builtin_memcpy(&x, &bits, sizeof x);
   return x;
 }
+DBLP_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+DBLP_HD float rounded_down(float x) { return __builtin_floorf(x); }
+#endif
 
 constexpr u32 kInfBits = 0x7f800000;
 constexpr u32 kNanBits = 0x7fc00000;  // the only NaN that is written
@@ -97,11 +105,11 @@ DBLP_HD u32 rounding_bits(const Block& block, u32 element) {
 
 DBLP_HD float fine_rounding(const Random& random, u32 segment) {
   const Block block = random_block(random, kForFineRounding, segment / 4);
-  return __builtin_fmaf(static_cast<float>(block.w[segment % 4] >> 17), 0x1p-23F, 0x1p-24F);
+  return fused(static_cast<float>(block.w[segment % 4] >> 17), 0x1p-23F, 0x1p-24F);
 }
 
 DBLP_HD float rounding_offset(u32 bits8, float fine) {
-  return __builtin_fmaf(static_cast<float>(bits8), 0x1p-8F, fine);
+  return fused(static_cast<float>(bits8), 0x1p-8F, fine);
 }
 
 // Below this the largest magnitude has no usable reciprocal; all is zero then.
@@ -124,7 +132,7 @@ DBLP_HD i32 quantise(float x, float inverse, float offset, i32 levels) {
   // NaN and infinity have inverse 0 and a NaN scale: the level does not matter,
   // but must be the same everywhere.
   if (inverse == 0.0F) return 0;
-  const float level = __builtin_floorf(__builtin_fmaf(x, inverse, offset));
+  const float level = rounded_down(fused(x, inverse, offset));
   const i32 q = static_cast<i32>(level);
   return q > levels ? levels : q < -levels ? -levels : q;
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-3-Clause
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -9,6 +13,20 @@
 #include "dblp/compress/codec.hpp"
 
 namespace dblp::compress {
+namespace {
+
+#if defined(__x86_64__)
+// Not every compiler has a name for it.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
 
 bool supports(const Kernels& kernels) {
   if (&kernels == &scalar_kernels()) return true;
@@ -16,7 +34,7 @@ bool supports(const Kernels& kernels) {
   __builtin_cpu_init();
   if (&kernels == avx2_kernels())
     return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-           __builtin_cpu_supports("f16c") != 0 && __builtin_cpu_supports("bmi") != 0;
+           has_f16c() && __builtin_cpu_supports("bmi") != 0;
   if (&kernels == avx512_kernels())
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
            __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&

@@ -106,7 +106,7 @@ TEST(FuzzReplay, MutatedMessages) {
     for (int i = 0; i < 60; ++i) {
       const Bytes good = good_input(rng, options);
       LLVMFuzzerTestOneInput(good.data(), good.size());
-      if (folder != nullptr && good.size() < 1400) {
+      if (folder != nullptr && good.size() < 3000) {
         std::ofstream file(std::filesystem::path(folder) / name_of(options), std::ios::binary);
         file.write(reinterpret_cast<const char*>(good.data()),
                    static_cast<std::streamsize>(good.size()));
