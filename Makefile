@@ -66,6 +66,11 @@ test: core asan ## build and run the tests of user space, plain and sanitized
 	ctest --test-dir $(BUILD)/cmake -j $(JOBS) --output-on-failure
 	ctest --test-dir $(BUILD)/asan -j $(JOBS) --output-on-failure
 
+.PHONY: bench-codecs
+bench-codecs: core ## speed of the codecs, in build/bench/codecs.json
+	lib/compress/bench/run $(BUILD)/cmake/lib/compress/bench/codecs_bench \
+		$(BUILD)/bench/codecs.json
+
 # They find the kernel's harness in build/kselftest: a copy, because a guest of
 # tools/vm/run sees build/ whatever the cache is called there.
 .PHONY: selftests
