@@ -102,7 +102,7 @@ Result<FlowsState> FlowReader::state() const {
     return Error(errno, "state");
   }
   state.made = counters.made;
-  state.removed = counters.removed;
+  state.removed += counters.removed;
   state.refused = counters.refused;
   state.untold = counters.untold;
   state.unread = counters.unread;

@@ -115,11 +115,20 @@ Result<Fd> make_map(const std::string& folder, const dblp::MapKind& kind, std::u
   return map;
 }
 
-void clear(const Fd& map) {
+// Removes all flows, or those of one protocol; returns how many.
+std::uint64_t clear(const Fd& map, std::uint32_t proto) {
+  std::vector<dblp_flow_key> keys;
   dblp_flow_key key{};
-  while (bpf_map_get_next_key(map.get(), nullptr, &key) == 0) {
-    if (bpf_map_delete_elem(map.get(), &key) != 0 && errno != ENOENT) break;
+  const dblp_flow_key* last = nullptr;
+  while (bpf_map_get_next_key(map.get(), last, &key) == 0) {
+    keys.push_back(key);
+    last = &keys.back();
   }
+  std::uint64_t removed = 0;
+  for (const dblp_flow_key& k : keys) {
+    if ((proto == 0 || k.proto == proto) && bpf_map_delete_elem(map.get(), &k) == 0) ++removed;
+  }
+  return removed;
 }
 
 // Uses of the module; negative if it is not loaded.
@@ -169,7 +178,7 @@ struct Collector::Impl {
   DblpObject dblp_object;
   TcpObject tcp_object;
   std::uint32_t dblp_source = 0, tcp_source = 0;
-  std::uint64_t started_ns = 0;
+  std::uint64_t started_ns = 0, ended = 0;
   bool dblp_failed = false, module_seen = false, told_absent = false;
 
   ~Impl() {
@@ -193,7 +202,7 @@ struct Collector::Impl {
     if (!made) return made.error();
     state = std::move(*made);
     // What ended while nobody looked would stay for ever.
-    clear(flows);
+    clear(flows, 0);
     const std::uint32_t counters = 1;
     const dblp_flows_state none{};
     if (bpf_map_update_elem(state.get(), &counters, &none, BPF_ANY) != 0) {
@@ -215,6 +224,7 @@ struct Collector::Impl {
     s.threshold_percent = options.threshold_percent;
     s.dblp_source = dblp_source;
     s.tcp_source = tcp_source;
+    s.removed = ended;
     (void)bpf_map_update_elem(state.get(), &zero, &s, BPF_ANY);
   }
 
@@ -379,6 +389,8 @@ void Collector::tick(const std::function<void(const std::string&)>& say) {
     // Nobody but this tool uses the module: it must not be what keeps it loaded.
     s.dblp_object.reset();
     s.dblp_source = 0;
+    // Of a flow whose end was not seen, as it came while this was being decided.
+    s.ended += clear(s.flows, DBLP_FLOW_DBLP);
     s.write_state();
   } else if (!s.dblp_object && users > 0 && !s.dblp_failed) {
     if (auto ok = s.load_dblp(); !ok) {

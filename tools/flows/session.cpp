@@ -43,6 +43,10 @@ Result<Session> Session::open(const CollectorOptions& options, bool may_collect)
   }
   // What is there and not ours would only fail again.
   const int error = reader ? 0 : reader.error().code();
+  if (!may_collect && error == ENOENT) {
+    return dblp::Error(
+        ENOENT, "nobody fills a table at " + options.folder + ": run dblp-flows --collect as root");
+  }
   if (!may_collect || error == EPROTO || error == EMEDIUMTYPE) return reader.error();
   if (auto ok = session.collect(); !ok) {
     if (ok.error().code() == EBUSY) return dblp::Error(EBUSY, "another dblp-flows is starting");
