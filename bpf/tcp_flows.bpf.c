@@ -239,7 +239,9 @@ static __always_inline void ops_sample(struct bpf_sock_ops *ops)
 	s.now = bpf_ktime_get_ns();
 	s.bytes = ops->rate_delivered * mss;
 	s.interval_ns = ops->rate_interval_us * NSEC_PER_USEC;
-	s.rtt_ns = ops->args[0] * NSEC_PER_USEC;
+	/* 6.1 does not pass the round trip itself. */
+	s.rtt_ns = ops->args[0] ? ops->args[0] : ops->srtt_us >> 3;
+	s.rtt_ns *= NSEC_PER_USEC;
 	s.acked = f->version && acked > f->delivered ? acked - f->delivered : 0;
 	f->source = DBLP_FLOW_SOCKOPS;
 	f->srtt_ns = (ops->srtt_us >> 3) * NSEC_PER_USEC;

@@ -61,8 +61,8 @@ struct dblp_share {
 };
 
 /*
- * A writer makes @seq_end odd-numbered first and @seq_begin last, so that a copy in
- * which they are equal is whole.  Times are CLOCK_MONOTONIC.  0 is "not known".
+ * A writer raises @seq_end before and @seq_begin after it changed the rest, so that a copy
+ * in which they are equal is whole.  Times are CLOCK_MONOTONIC.  0 is "not known".
  */
 struct dblp_flow {
 	__u32	seq_begin;
