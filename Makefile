@@ -37,6 +37,12 @@ setup: ## install what the project needs (tools/setup)
 $(MODULES): ## build/module/VERSION/dblp.ko
 	tools/module $(@:module-%=%) -j$(JOBS) $(MODULE_ARGS)
 
+# Debian's headers of 6.1 have no types of the kernel, so its module gets none when it is
+# built. Those of the kernel image will do: the result is a copy beside the module.
+.PHONY: btf
+btf: module-6.1 ## build/module/6.1/btf/dblp.ko: with BTF, for typed BPF programs
+	tools/module-btf 6.1
+
 # With KERNEL=, for another kernel; without, for the tested ones.
 .PHONY: module
 ifdef KERNEL
