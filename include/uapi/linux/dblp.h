@@ -348,7 +348,8 @@ struct dblp_info {
  * @peer: the same of the peer
  *
  * Argument of the tracepoint dblp_rate_sample.  Rates and counts are of the UDP payload,
- * headers of DBLP included.  The layout is fixed and grows at the end, so that a BPF program needs no type information of the module.
+ * headers of DBLP included.  The layout is fixed and grows at the end, so that a BPF program
+ * needs no type information of the module.
  */
 struct dblp_rate_info {
 	__u32	size;
