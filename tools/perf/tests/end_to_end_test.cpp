@@ -111,6 +111,9 @@ struct Case {
   const char* transport;
 };
 
+// Part of the test's name.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.test << " over " << one.transport; }
+
 class EndToEnd : public testing::TestWithParam<Case> {};
 
 // Between two hosts; all bytes add up, and were verified.
