@@ -499,7 +499,7 @@ static void tx_build_init(struct dblp_tx *tx, struct dblp_writer *w, struct dblp
 	dblp_hdr_put(w->p, &h);
 	pkt->len = w->len;
 	tx->state = DBLP_TX_INIT_SENT;
-	tx->hs_at = now + dblp_rtt_pto(&tx->rtt, tx->hs_tries);
+	tx->hs_at = now + dblp_rtt_pto(&tx->rtt, tx->hs_backoff++);
 	tx->hs_tries++;
 	tx->hs_sent_at = now;
 	tx->stats.pkts++;
@@ -515,7 +515,7 @@ static void tx_build_echo(struct dblp_tx *tx, struct dblp_writer *w, struct dblp
 	f.u.hello.incarnation = tx->cfg.incarnation;
 	f.u.hello.first_kib = 0;
 	dblp_frame_put(w, &f);
-	tx->hs_at = now + dblp_rtt_pto(&tx->rtt, tx->hs_tries);
+	tx->hs_at = now + dblp_rtt_pto(&tx->rtt, tx->hs_backoff++);
 	tx->hs_tries++;
 	tx_seal(tx, w, 0, pkt, now);
 }

@@ -169,7 +169,8 @@ struct dblp_tx {
 	u64 hs_sent_at;			/* when INIT was, for its round trip */
 	struct dblp_probe probe;
 	u64 deadline_at;		/* earliest deadline of a message, or earlier */
-	u32 hs_tries;
+	u32 hs_tries;			/* of the INIT or ECHO at hand */
+	u32 hs_backoff;			/* both, since the handshake last came on */
 	u64 first_flight;		/* bytes that may fly unadmitted */
 	u64 unadmitted;			/* bytes that do */
 	u64 budget;			/* free receive budget last told, bytes */

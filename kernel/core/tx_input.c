@@ -164,13 +164,14 @@ static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 		dblp_tx_note_reject(tx, DBLP_REJECT_MAP);
 		return;
 	}
-	m->asks = 0;
-	m->unanswered = 0;
+	/* Known already; what is waited for are parts of the map. */
 	if (m->state == DBLP_TXM_PULLING) {
 		if (f->digest != m->digest || f->verdict != m->done_verdict)
 			dblp_tx_note_reject(tx, DBLP_REJECT_DIGEST);
 		return;
 	}
+	m->asks = 0;
+	m->unanswered = 0;
 	m->done_verdict = f->verdict;
 	m->missing_bytes = f->missing_bytes;
 	m->missing_segs = f->missing_segs;
@@ -375,8 +376,10 @@ static void tx_challenge(struct dblp_tx *tx, const struct dblp_f_hello *f,
 		return;
 	}
 	/* The same answer again says that INIT arrives, not that anything else does. */
-	if (!tx->data_sent)
+	if (!tx->data_sent) {
 		tx->heard_at = now;
+		tx->hs_backoff = 0;
+	}
 	if (tx->hs_tries == 1)
 		dblp_rtt_sample(&tx->rtt, now - tx->hs_sent_at, 0, now);
 	tx->peer_flow = f->rx_flow;
