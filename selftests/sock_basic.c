@@ -420,9 +420,10 @@ TEST_F(basic, connected_filters)
 	ASSERT_GE(c, 0);
 	ASSERT_EQ(0, connect(self->a, &self->ba.sa, address_len(&self->ba)));
 	ASSERT_EQ(0, getsockname(self->a, &a.sa, &(socklen_t){ sizeof(a) }));
-	/* The wildcard is reached by the loopback address. */
-	if (a.sa.sa_family == AF_INET6)
-		address_parse(&a, "127.0.0.1", address_port(&a));
+	/* Who speaks IPv4 is told so; the wildcard is reached by the loopback address. */
+	EXPECT_EQ(AF_INET, a.sa.sa_family);
+	EXPECT_EQ(0, a.v4.sin_addr.s_addr);
+	address_parse(&a, "127.0.0.1", address_port(&a));
 	/* From a third party, then from the peer: only the second is seen. */
 	ASSERT_EQ(2, dblp_send(c, &a, "no", 2, NULL));
 	ASSERT_EQ(3, dblp_send(self->b, &a, "yes", 3, NULL));
