@@ -108,6 +108,7 @@ takeover()
 	wait_until nothing_pinned
 	# One that reads takes over from one that is killed.
 	collect first
+	rm -f "$tmp/json"
 	"$flows" --json --interval 0.2 >"$tmp/json" 2>"$tmp/json.err" &
 	pids+=($!)
 	# shellcheck disable=SC2034 # by its name, in stop()

@@ -5,14 +5,15 @@
 
 . "$(dirname -- "$0")/lib.sh"
 
-# transfer ADDRESS LOSS ARGUMENT...
+# transfer ADDRESS LOSS ARGUMENT...: of answers, of which there are fewer, at least 20 % are
+# lost, so that some are.
 transfer()
 {
 	local address=$1 loss=$2
 	shift 2
 
 	netem to2 loss "$loss" delay 2ms
-	netem to1 loss "$loss" delay 2ms
+	netem to1 loss $((${loss%\%} < 20 ? 20 : ${loss%\%}))% delay 2ms
 	receiver rx "$h2" -l "$address" -n 8 || return 1
 	send_to "$address" -n 8 "$@" || return 1
 	agree
