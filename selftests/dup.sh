@@ -24,7 +24,8 @@ path_create
 netem to2 duplicate 30%
 netem to1 duplicate 30%
 subtest "30 % twice, IPv4" transfer 10.9.2.2 -s 100000
-subtest "30 % twice, IPv6, small messages" transfer fd09:2::2 -s 700
+netem to2 duplicate 70%
+subtest "70 % twice, IPv6, small messages" transfer fd09:2::2 -s 700
 netem to2 duplicate 30% loss 10% delay 3ms 2ms
 subtest "30 % twice, 10 % lost, reordered" transfer 10.9.2.2 -s 100000
 lib_exit
