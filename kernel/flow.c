@@ -200,13 +200,19 @@ void dblp_flow_filter(struct dblp_flow *f)
 	dblp_rx_kill(&dblp_rxflow(f)->rx);
 }
 
+/* SHUT_RD, or connected to another. */
+static bool dblp_filters(const struct dblp_sock *dsk, const struct dblp_addr *peer)
+{
+	lockdep_assert_held(&dsk->flows_lock);
+	return dsk->deaf || (dsk->connected && !dblp_addr_equal(&dsk->peer, peer));
+}
+
 bool dblp_is_deaf_to(struct dblp_sock *dsk, const struct dblp_addr *peer)
 {
 	bool deaf;
 
 	spin_lock_bh(&dsk->flows_lock);
-	deaf = dsk->deaf || dsk->closing ||
-	       (dsk->connected && !dblp_addr_equal(&dsk->peer, peer));
+	deaf = dsk->closing || dblp_filters(dsk, peer);
 	spin_unlock_bh(&dsk->flows_lock);
 	return deaf;
 }
@@ -237,8 +243,7 @@ static int dblp_flow_list(struct dblp_flow *f)
 	spin_lock_bh(&dsk->flows_lock);
 	if (dsk->closing) {
 		err = -EPIPE;
-	} else if (!f->sender &&
-		   (dsk->deaf || (dsk->connected && !dblp_addr_equal(&dsk->peer, &f->key.addr)))) {
+	} else if (!f->sender && dblp_filters(dsk, &f->key.addr)) {
 		err = -EPIPE;	/* since the packet was let in */
 	} else if (dsk->nflows >= DBLP_FLOWS_MAX) {
 		err = -ENOBUFS;

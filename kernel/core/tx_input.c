@@ -21,6 +21,13 @@ static struct dblp_txmsg *tx_find_wire(struct dblp_tx *tx, u32 wire)
 	return dblp_tx_find(tx, id);
 }
 
+/* An answer that brought the message on: asking begins anew. */
+static void tx_answered(struct dblp_txmsg *m)
+{
+	m->asks = 0;
+	m->unanswered = 0;
+}
+
 static void tx_admit(struct dblp_tx *tx, struct dblp_txmsg *m)
 {
 	dblp_tx_unadmit(tx, m);
@@ -170,8 +177,7 @@ static void tx_done(struct dblp_tx *tx, const struct dblp_f_done *f, u64 now)
 			dblp_tx_note_reject(tx, DBLP_REJECT_DIGEST);
 		return;
 	}
-	m->asks = 0;
-	m->unanswered = 0;
+	tx_answered(m);
 	m->done_verdict = f->verdict;
 	m->missing_bytes = f->missing_bytes;
 	m->missing_segs = f->missing_segs;
@@ -231,8 +237,7 @@ static void tx_map(struct dblp_tx *tx, const struct dblp_f_map *f, u64 now)
 		dblp_tx_note_reject(tx, DBLP_REJECT_MAP);
 		return;
 	}
-	m->asks = 0;
-	m->unanswered = 0;
+	tx_answered(m);
 	m->want &= ~(1ULL << f->part);
 	if (m->want) {
 		/* The burst that one probe brings is over: pull the next one. */
@@ -263,8 +268,7 @@ static void tx_unbusy(struct dblp_tx *tx, struct dblp_txmsg *m)
 {
 	m->state = DBLP_TXM_SENDING;
 	m->mark_due = false;
-	m->asks = 0;
-	m->unanswered = 0;
+	tx_answered(m);
 	m->pass++;	/* a MARK from before BUSY says nothing about what comes now */
 	m->admitted = true;
 	list_del_init(&m->wait);
@@ -295,8 +299,7 @@ static void tx_need(struct dblp_tx *tx, const struct dblp_f_need *f)
 	dblp_txmsg_need(m, f, tx->log.loss_ppm);
 	m->rounds++;
 	m->pass++;
-	m->asks = 0;
-	m->unanswered = 0;
+	tx_answered(m);
 	m->state = DBLP_TXM_REPAIR;
 	list_del_init(&m->wait);
 	list_del_init(&m->rnode);
