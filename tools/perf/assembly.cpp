@@ -7,6 +7,20 @@
 #include <utility>
 
 namespace perf {
+
+Fragment make_fragment(const TransportSetup& setup, const Outgoing& message, std::uint16_t unit,
+                       Fragment::Kind kind) {
+  const auto length = static_cast<std::uint32_t>(message.data.size());
+  return {.token = setup.token,
+          .tag = message.tag,
+          .length = length,
+          .offset = 0,
+          .allowed =
+              static_cast<std::uint32_t>(std::uint64_t{length} * message.tolerance_ppm / 1'000'000),
+          .unit = unit,
+          .kind = kind,
+          .rank = static_cast<std::uint8_t>(setup.rank)};
+}
 namespace {
 
 // Fragments of a message may come late; of one older than this, no more.

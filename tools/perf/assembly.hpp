@@ -37,6 +37,10 @@ struct Fragment {
 };
 static_assert(sizeof(Fragment) == 32);
 
+// The first fragment of a message from `setup`'s rank, cut into units of `unit` bytes.
+[[nodiscard]] Fragment make_fragment(const TransportSetup& setup, const Outgoing& message,
+                                     std::uint16_t unit, Fragment::Kind kind);
+
 class Assembly {
  public:
   Assembly(std::size_t peer, std::uint64_t max_message, bool eager)

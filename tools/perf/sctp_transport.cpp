@@ -109,7 +109,7 @@ class Association {
     while (!queue_.empty()) {
       auto& item = queue_.front();
       const auto& data = item.message.data;
-      Fragment fragment = fragment_of(item.message);
+      Fragment fragment = make_fragment(setup_, item.message, unit_, Fragment::kData);
       while (item.sent < data.size()) {
         const auto part =
             data.subspan(item.sent, std::min<std::size_t>(unit_, data.size() - item.sent));
@@ -148,19 +148,6 @@ class Association {
     Outgoing message;
     std::size_t sent;
   };
-
-  [[nodiscard]] Fragment fragment_of(const Outgoing& message) const {
-    const auto length = static_cast<std::uint32_t>(message.data.size());
-    return {.token = setup_.token,
-            .tag = message.tag,
-            .length = length,
-            .offset = 0,
-            .allowed = static_cast<std::uint32_t>(std::uint64_t{length} * message.tolerance_ppm /
-                                                  1'000'000),
-            .unit = unit_,
-            .kind = Fragment::kData,
-            .rank = static_cast<std::uint8_t>(setup_.rank)};
-  }
 
   // Returns false if the socket takes no more now.
   bool transmit(const Fragment& fragment, std::span<const std::byte> payload) {

@@ -126,19 +126,6 @@ class UdpTransport final : public Transport {
     bool repeated;
   };
 
-  [[nodiscard]] Fragment fragment_of(const Outgoing& message, Fragment::Kind kind) const {
-    const auto length = static_cast<std::uint32_t>(message.data.size());
-    return {.token = setup_.token,
-            .tag = message.tag,
-            .length = length,
-            .offset = 0,
-            .allowed = static_cast<std::uint32_t>(std::uint64_t{length} * message.tolerance_ppm /
-                                                  1'000'000),
-            .unit = unit_,
-            .kind = kind,
-            .rank = static_cast<std::uint8_t>(setup_.rank)};
-  }
-
   // Returns false if the socket takes no more now.
   bool transmit(std::size_t peer, std::span<const std::byte> bytes, std::size_t segment) {
     iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -183,8 +170,8 @@ class UdpTransport final : public Transport {
       if (sent_ < message.data.size()) continue;
       const std::int64_t now = now_ns();
       auto& peer = peers_[message.peer];
-      ends_.push_back(
-          {message.peer, fragment_of(message, Fragment::kEnd), now, now, peer.wait_ns, false});
+      ends_.push_back({message.peer, make_fragment(setup_, message, unit_, Fragment::kEnd), now,
+                       now, peer.wait_ns, false});
       send_end(ends_.back(), now);
       sent_ = 0;
       queue_.pop_front();
@@ -202,7 +189,7 @@ class UdpTransport final : public Transport {
   bool send_burst(const Outgoing& message) {
     std::size_t offset = sent_;
     std::size_t filled = 0;
-    Fragment fragment = fragment_of(message, Fragment::kData);
+    Fragment fragment = make_fragment(setup_, message, unit_, Fragment::kData);
     for (std::size_t left = burst_segments(); left > 0 && offset < message.data.size(); --left) {
       const std::size_t length = std::min<std::size_t>(unit_, message.data.size() - offset);
       fragment.offset = static_cast<std::uint32_t>(offset);
